@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::provenance::CallSource;
+
 /// Why the provider says that the model stopped writing.
 ///
 /// It decides what a text without its closing brackets is worth: after a normal stop they may be
@@ -55,5 +57,60 @@ impl From<String> for RawArguments {
 impl From<Value> for RawArguments {
     fn from(value: Value) -> Self {
         Self::Json(value)
+    }
+}
+
+/// A call as it comes from a model adapter.
+///
+/// ```
+/// use haft_core::ToolCall;
+/// let call = ToolCall::new("get_weather", r#"{"city":"Oslo"}"#).with_id("call_1");
+/// assert_eq!(call.name, "get_weather");
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    /// The tool's name as the model wrote it.
+    pub name: String,
+    /// The provider's id of the call, if it gives one.
+    pub call_id: Option<String>,
+    /// The arguments, untouched.
+    pub arguments: RawArguments,
+    /// Why the model stopped writing.
+    pub finish: FinishReason,
+    /// Where the call came from.
+    pub source: Option<CallSource>,
+}
+
+impl ToolCall {
+    /// A call without id and source that ended for an unknown reason.
+    pub fn new(name: impl Into<String>, arguments: impl Into<RawArguments>) -> Self {
+        Self {
+            name: name.into(),
+            call_id: None,
+            arguments: arguments.into(),
+            finish: FinishReason::Unknown,
+            source: None,
+        }
+    }
+
+    /// Sets the provider's id.
+    #[must_use]
+    pub fn with_id(mut self, call_id: impl Into<String>) -> Self {
+        self.call_id = Some(call_id.into());
+        self
+    }
+
+    /// Sets why the model stopped writing.
+    #[must_use]
+    pub fn finished(mut self, finish: FinishReason) -> Self {
+        self.finish = finish;
+        self
+    }
+
+    /// Sets where the call came from.
+    #[must_use]
+    pub fn from_source(mut self, source: CallSource) -> Self {
+        self.source = Some(source);
+        self
     }
 }

@@ -1,5 +1,54 @@
-//! placeholder
+//! The words everyone in haft uses.
+//!
+//! What comes in: a tool author's description of a tool, and what models and providers write. What
+//! goes out: types that cannot say something wrong. A [`ToolDefinition`] is frozen and has a schema
+//! or a named opt-out; a [`ToolName`] is legal for every provider; a [`HydrationResult`] always
+//! carries its [`Provenance`].
+//!
+//! The seams are here too, so that the rooms around need not know each other: [`Tool`] and
+//! [`ToolObject`] (definition and call), [`Validator`] (arguments against a schema).
+//!
+//! This crate must never do I/O, start a task or know a provider.
+
+mod annotations;
 mod call;
+mod choice;
+mod context;
+mod definition;
+mod kind;
+mod name;
+mod output;
+mod prose;
+mod provenance;
 mod repair;
-pub use call::{FinishReason, RawArguments};
+mod schema;
+mod tool;
+mod typed_schema;
+mod validator;
+mod view;
+
+pub use annotations::{Annotations, Example};
+pub use call::{FinishReason, RawArguments, ToolCall};
+pub use choice::{AllowedMode, AllowedTools, ToolChoice};
+pub use context::{Access, ToolContext, ToolContextBuilder};
+pub use definition::{
+    DefinitionError, Fingerprint, MAX_DESCRIPTION_CHARS, NoSchemaMode, ToolDefinition,
+    ToolDefinitionBuilder, canonical_json,
+};
+pub use kind::{CustomKind, ToolKind};
+pub use name::{MAX_NAME_BYTES, NameError, Namespace, RESERVED_NAMES, ToolName};
+pub use output::{IntoToolOutput, OutputPart, ToolError, ToolOutput};
+pub use prose::{brief_of, doc_text};
+pub use provenance::{
+    CallSource, CompiledAt, ErrorCode, HydrationError, HydrationResult, Provenance, RepairRecord,
+    Stage, Trust, ValidatorRecord,
+};
 pub use repair::{RepairClass, RepairEvent, RepairKind};
+pub use schema::{subschemas, value_depth_exceeds};
+pub use tool::{
+    BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
+    ToolSource, dynamic_tool, function_tool,
+};
+pub use typed_schema::schema_of;
+pub use validator::{SchemaError, ValidationError, Validator, ValidatorFactory};
+pub use view::ViewFormat;

@@ -1,1 +1,2 @@
-//! placeholder
+//! The facade a Rust user depends on (skeleton).
+pub use haft_core::*;
