@@ -15,6 +15,7 @@ mod call;
 mod choice;
 mod context;
 mod definition;
+mod gate;
 mod kind;
 mod name;
 mod output;
@@ -35,13 +36,14 @@ pub use definition::{
     DefinitionError, Fingerprint, MAX_DESCRIPTION_CHARS, NoSchemaMode, ToolDefinition,
     ToolDefinitionBuilder, canonical_json,
 };
+pub use gate::{OnRepaired, TrustPolicy, Verdict};
 pub use kind::{CustomKind, ToolKind};
 pub use name::{MAX_NAME_BYTES, NameError, Namespace, RESERVED_NAMES, ToolName};
 pub use output::{IntoToolOutput, OutputPart, ToolError, ToolOutput};
 pub use prose::{brief_of, doc_text};
 pub use provenance::{
-    CallSource, CompiledAt, ErrorCode, HydrationError, HydrationResult, Provenance, RepairRecord,
-    Stage, Trust, ValidatorRecord,
+    CallSource, CompiledAt, ErrorCode, HydrationError, HydrationResult, InvalidField, Provenance,
+    RepairRecord, Stage, Trust, ValidatorRecord,
 };
 pub use repair::{RepairClass, RepairEvent, RepairKind};
 pub use schema::{subschemas, value_depth_exceeds};

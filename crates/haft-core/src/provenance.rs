@@ -48,18 +48,7 @@ pub enum ErrorCode {
     /// A number that cannot be kept without loss.
     NumberOutOfRange,
     /// The schema refuses it.
-    Invalid {
-        /// JSON pointer of the value concerned.
-        path: String,
-        /// The schema keyword that failed.
-        keyword: String,
-        /// What the keyword asks for.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        expected: Option<String>,
-        /// What was found, in short.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        actual: Option<String>,
-    },
+    Invalid(Box<InvalidField>),
     /// The schema itself cannot be used (found late).
     BrokenSchema,
     /// The one repair did not help.
@@ -71,6 +60,21 @@ pub enum ErrorCode {
         /// Where, as serde writes paths.
         path: String,
     },
+}
+
+/// Which value the schema refuses, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InvalidField {
+    /// JSON pointer of the value concerned.
+    pub path: String,
+    /// The schema keyword that failed.
+    pub keyword: String,
+    /// What the keyword asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What was found, in short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actual: Option<String>,
 }
 
 /// One thing that went wrong with a call.
@@ -103,13 +107,7 @@ impl HydrationResult {
 
     /// How far the arguments are what the model wrote and the schema admits.
     pub fn trust(&self) -> Trust {
-        if self.provenance.unvalidated {
-            Trust::Unvalidated
-        } else if self.provenance.repaired {
-            Trust::Repaired
-        } else {
-            Trust::Validated
-        }
+        Trust::of(&self.provenance)
     }
 
     /// The JSON form: the instance is replaced by its tool's name.
@@ -133,6 +131,19 @@ pub enum Trust {
     Repaired,
     /// Never validated, because the tool has no schema.
     Unvalidated,
+}
+
+impl Trust {
+    /// What a record says of its arguments.
+    pub fn of(provenance: &Provenance) -> Self {
+        if provenance.unvalidated {
+            Self::Unvalidated
+        } else if provenance.repaired {
+            Self::Repaired
+        } else {
+            Self::Validated
+        }
+    }
 }
 
 /// The record of one call.

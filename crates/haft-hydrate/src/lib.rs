@@ -1,1 +1,39 @@
-//! placeholder
+//! Arguments made safe: parse, validate, at most one audited repair, instantiate.
+//!
+//! What comes in: tool calls as a model wrote them, and the table of tools that it was offered.
+//! What goes out: one [`HydrationResult`](haft_core::HydrationResult) per call, in order, with its
+//! provenance; on success a tool ready to run, otherwise errors that a model can act on.
+//!
+//! The rule behind everything here: a repair may restore what the model evidently wrote; it must
+//! never decide what the model meant. A truncated value is never closed, a missing one never made
+//! up, and of two readings none is taken.
+//!
+//! This crate must never run a tool, fetch a reference or panic.
+
+mod caught;
+mod coerce;
+mod complexity;
+mod explain;
+mod hydrator;
+mod json_schema;
+mod local_ref;
+mod parse;
+mod pipeline;
+mod prepared;
+mod preview;
+mod repairer;
+mod sink;
+pub mod text;
+mod typed;
+mod unwrap;
+
+pub use hydrator::{CallIds, Hydrator};
+pub use json_schema::JsonSchemaFactory;
+pub use parse::{MAX_BYTES, MAX_DEPTH};
+pub use pipeline::{CheckedArguments, Contract, check_arguments};
+pub use prepared::{Compile, PreparedTool, ToolTable, ValidatorCache};
+pub use preview::preview;
+pub use repairer::{AuditedRepairer, RepairRefused, RepairRequest, Repaired, Repairer};
+pub use sink::{JsonLinesSink, LogSink, ProvenanceSink};
+pub use text::Root;
+pub use typed::Hydrate;

@@ -1,0 +1,113 @@
+//! The gate's first question: may arguments of this provenance reach this tool unasked?
+//!
+//! Closed unless opened. What was validated as written passes; what was repaired or never validated
+//! passes only as the policy says. Loop detection, budgets and the host's own policies come after.
+
+use serde::{Deserialize, Serialize};
+
+use crate::context::Access;
+use crate::definition::{NoSchemaMode, ToolDefinition};
+use crate::kind::ToolKind;
+use crate::provenance::{Provenance, Trust};
+use crate::repair::RepairClass;
+
+/// What becomes of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may run.
+    Allow(Access),
+    /// A person must be asked, because of this.
+    NeedApproval(String),
+    /// It must not run, because of this.
+    Deny(String),
+}
+
+/// What becomes of calls whose arguments were repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnRepaired {
+    /// They run, marked.
+    Allow,
+    /// A person is asked, unless the repair was lossless and the tool only reads.
+    #[default]
+    Approve,
+    /// They do not run.
+    Deny,
+}
+
+/// Decides by provenance and annotations alone.
+///
+/// ```
+/// use haft_core::{OnRepaired, TrustPolicy};
+/// let strict = TrustPolicy { on_repaired: OnRepaired::Deny, ..TrustPolicy::default() };
+/// assert_ne!(strict, TrustPolicy::default());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "three independent switches of the operator, each named where it is set"
+)]
+pub struct TrustPolicy {
+    /// What becomes of repaired calls.
+    pub on_repaired: OnRepaired,
+    /// Whether calls of destructive tools need approval.
+    pub approve_destructive: bool,
+    /// Whether calls of tools without schema in mode `full` run unasked.
+    pub allow_unvalidated: bool,
+    /// Whether the `read_only` hint of MCP tools counts. It comes from the server.
+    pub trust_mcp_hints: bool,
+}
+
+impl TrustPolicy {
+    /// May this call run unasked?
+    pub fn check(self, definition: &ToolDefinition, provenance: &Provenance) -> Verdict {
+        let verdict = match Trust::of(provenance) {
+            Trust::Validated => Verdict::Allow(Access::Full),
+            Trust::Repaired => self.check_repaired(definition, provenance),
+            Trust::Unvalidated => self.check_unvalidated(definition),
+        };
+        match verdict {
+            Verdict::Allow(_)
+                if self.approve_destructive && definition.annotations().destructive =>
+            {
+                Verdict::NeedApproval("the tool is destructive".into())
+            }
+            other => other,
+        }
+    }
+
+    fn check_repaired(self, definition: &ToolDefinition, provenance: &Provenance) -> Verdict {
+        match self.on_repaired {
+            OnRepaired::Allow => Verdict::Allow(Access::Full),
+            OnRepaired::Deny => Verdict::Deny("its arguments were repaired".into()),
+            OnRepaired::Approve => {
+                let lossless = provenance.repair.as_ref().is_some_and(|repair| {
+                    repair
+                        .events
+                        .iter()
+                        .all(|event| event.kind.class() == RepairClass::Lossless)
+                });
+                if lossless && self.only_reads(definition) {
+                    Verdict::Allow(Access::Full)
+                } else {
+                    Verdict::NeedApproval("its arguments were repaired".into())
+                }
+            }
+        }
+    }
+
+    fn check_unvalidated(self, definition: &ToolDefinition) -> Verdict {
+        match definition.no_schema_mode() {
+            Some(NoSchemaMode::ReadOnly) if self.only_reads(definition) => {
+                Verdict::Allow(Access::ReadOnly)
+            }
+            Some(NoSchemaMode::Full) if self.allow_unvalidated => Verdict::Allow(Access::Full),
+            _ => Verdict::NeedApproval("its arguments were not validated".into()),
+        }
+    }
+
+    fn only_reads(self, definition: &ToolDefinition) -> bool {
+        definition.annotations().read_only
+            && (self.trust_mcp_hints || *definition.kind() != ToolKind::Mcp)
+    }
+}
