@@ -1,2 +1,56 @@
-//! placeholder
-fn main() {}
+//! `haft-bench`: runs haft over files of cases and writes what came out, for scorers to read.
+
+mod hydrate;
+mod jsonl;
+mod select;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::hydrate::Policy;
+
+/// Runs haft over files of cases; one JSON line per case on standard output.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Hydrate each case's arguments with repair on: {"id", "status": "ok|repaired|error", "value"}.
+    Hydrate {
+        /// Cases, one JSON object per line: `id`, `input` or `arguments`, optional `schema`, `tool`.
+        cases: PathBuf,
+        /// What a repair may do: `arguments` (what may be executed) or `preview` (display only).
+        #[arg(long, value_enum, default_value_t = Policy::Arguments)]
+        policy: Policy,
+    },
+    /// Rank a set's tools for each of its queries: {"id", "ranked": […]}.
+    Select {
+        /// A folder with tools.jsonl (or a META.json that names it) and queries.jsonl.
+        set: PathBuf,
+        /// How many tools to rank per query.
+        #[arg(long, default_value_t = 20)]
+        k: usize,
+    },
+    /// Validate each case's data: {"id", "valid"}; `id` is the line number if a case has none.
+    Validate {
+        /// Cases, one JSON object per line: `schema`, `data`, optional `id`.
+        cases: PathBuf,
+        /// The `$schema` of schemas that name none.
+        #[arg(long)]
+        dialect: Option<String>,
+    },
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().command {
+        Command::Hydrate { cases, policy } => hydrate::run(&cases, policy),
+        Command::Select { set, k } => select::run(&set, k),
+        Command::Validate { cases, dialect } => hydrate::validate(&cases, dialect.as_deref()),
+    }
+}
