@@ -7,14 +7,21 @@ use jsonschema::PatternOptions;
 use serde_json::Value;
 
 use crate::caught::caught;
-use crate::complexity::check_in_place;
+use crate::cost::{can_explode, count};
 use crate::explain::explain;
+use crate::in_place::measure;
 
 /// How often a regular expression may backtrack before it counts as not matching.
 const BACKTRACK_LIMIT: usize = 50_000;
 
 /// The most memory that one compiled regular expression may take.
 const PATTERN_BYTES: usize = 1024 * 1024;
+
+/// What a verdict on one call may cost, in visits of a schema: some ten milliseconds.
+const MAX_VERDICT_COST: u64 = 1_000_000;
+
+/// What the list of its errors may cost.
+const MAX_EXPLANATION_COST: u64 = 50_000;
 
 /// Compiles schemas with the `jsonschema` crate: draft 2020-12 unless `$schema` says otherwise,
 /// `format` as an annotation, references never fetched.
@@ -41,7 +48,7 @@ impl ValidatorFactory for JsonSchemaFactory {
     }
 
     fn compile(&self, schema: &Value) -> Result<Arc<dyn Validator>, SchemaError> {
-        check_in_place(schema)?;
+        let in_place = measure(schema)?;
         let options = jsonschema::options()
             .offline()
             .should_validate_formats(false)
@@ -59,7 +66,11 @@ impl ValidatorFactory for JsonSchemaFactory {
             .map_err(|error| SchemaError {
                 reason: describe(&error),
             })?;
-        Ok(Arc::new(JsonSchemaValidator(validator)))
+        Ok(Arc::new(JsonSchemaValidator {
+            validator,
+            counted: can_explode(schema, in_place),
+            schema: schema.clone(),
+        }))
     }
 }
 
@@ -72,17 +83,51 @@ fn describe(error: &jsonschema::ValidationError<'_>) -> String {
     }
 }
 
-struct JsonSchemaValidator(jsonschema::Validator);
+struct JsonSchemaValidator {
+    validator: jsonschema::Validator,
+    schema: Value,
+    /// Whether a call must be counted before it is validated.
+    counted: bool,
+}
+
+impl JsonSchemaValidator {
+    fn is_too_costly(&self, arguments: &Value) -> bool {
+        self.counted
+            && count(&self.schema, arguments).is_none_or(|cost| cost.verdict > MAX_VERDICT_COST)
+    }
+}
 
 impl Validator for JsonSchemaValidator {
     fn is_valid(&self, arguments: &Value) -> bool {
-        self.0.is_valid(arguments)
+        !self.is_too_costly(arguments) && self.validator.is_valid(arguments)
     }
 
     fn validate(&self, arguments: &Value) -> Vec<ValidationError> {
-        if self.0.is_valid(arguments) {
+        if self.is_too_costly(arguments) {
+            return vec![about_the_whole(
+                "the arguments are too large or too deeply nested to be checked",
+            )];
+        }
+        if self.validator.is_valid(arguments) {
             return Vec::new();
         }
-        explain(self.0.iter_errors(arguments))
+        let explainable = count(&self.schema, arguments)
+            .is_some_and(|cost| cost.explanation <= MAX_EXPLANATION_COST);
+        if explainable {
+            explain(self.validator.iter_errors(arguments))
+        } else {
+            vec![about_the_whole("the arguments do not fit the schema")]
+        }
+    }
+}
+
+fn about_the_whole(message: &str) -> ValidationError {
+    ValidationError {
+        message: message.to_owned(),
+        path: String::new(),
+        keyword: "schema".to_owned(),
+        expected: None,
+        actual: None,
+        field: String::new(),
     }
 }

@@ -12,9 +12,10 @@
 
 mod caught;
 mod coerce;
-mod complexity;
+mod cost;
 mod explain;
 mod hydrator;
+mod in_place;
 mod json_schema;
 mod local_ref;
 mod parse;
