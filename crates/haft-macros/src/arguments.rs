@@ -130,10 +130,10 @@ impl ToolArguments {
     fn read(&mut self, key: &Ident, input: ParseStream<'_>) -> syn::Result<Option<syn::Error>> {
         let mut errors = Errors::default();
         match key.to_string().as_str() {
-            "name" => self.name = Some(text(key, input)?),
-            "title" => self.title = Some(text(key, input)?),
+            "name" => self.name = Some(text(key, input, &mut errors)?),
+            "title" => self.title = Some(text(key, input, &mut errors)?),
             "brief" => {
-                let brief = text(key, input)?;
+                let brief = text(key, input, &mut errors)?;
                 errors.take(check_brief(&brief));
                 self.brief = Some(brief);
             }
@@ -154,7 +154,8 @@ impl ToolArguments {
             "strict" => self.strict = Some(flag(input)?),
             "output_schema" => self.output_schema = flag(input)?.then(|| key.clone()),
             "timeout" => {
-                self.timeout_ms = errors.take(timeout::milliseconds(&text(key, input)?));
+                let text = text(key, input, &mut errors)?;
+                self.timeout_ms = errors.take(timeout::milliseconds(&text));
             }
             "timeout_ms" => {
                 self.timeout_ms = errors.take(whole_milliseconds(key, input)?);
@@ -165,7 +166,8 @@ impl ToolArguments {
                 self.examples.push(content.parse()?);
             }
             "no_schema" => {
-                self.no_schema = errors.take(no_schema(key, &text(key, input)?));
+                let mode = text(key, input, &mut errors)?;
+                self.no_schema = errors.take(no_schema(key, &mode));
             }
             "validator" => {
                 input.parse::<Token![=]>()?;
@@ -223,14 +225,14 @@ impl ToolArguments {
 }
 
 /// `key = "…"`, not blank.
-fn text(key: &Ident, input: ParseStream<'_>) -> syn::Result<LitStr> {
+fn text(key: &Ident, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<LitStr> {
     input.parse::<Token![=]>()?;
     let text: LitStr = input.parse()?;
     if text.value().trim().is_empty() {
-        return Err(syn::Error::new(
-            text.span(),
+        errors.at(
+            &text,
             format!("`{key}` says nothing: write something or leave it out"),
-        ));
+        );
     }
     Ok(text)
 }

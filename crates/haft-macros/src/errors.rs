@@ -1,7 +1,10 @@
 //! Mistakes, collected: an author sees all of them at once.
 
-use quote::ToTokens;
-use syn::Item;
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{Attribute, FnArg, Item};
+
+use crate::parameter::{belongs_to_the_tool, is_tool};
 
 /// The mistakes found so far.
 #[derive(Default)]
@@ -32,6 +35,32 @@ impl Errors {
     }
 }
 
+/// The mistakes beside the item as plain Rust, so that nothing else seems to be missing and an
+/// editor still knows the item.
+pub(crate) fn report(error: &syn::Error, mut item: Item) -> TokenStream {
+    let strip = |attributes: &mut Vec<Attribute>| {
+        attributes.retain(|attribute| !belongs_to_the_tool(attribute));
+    };
+    match &mut item {
+        Item::Fn(function) => {
+            for input in &mut function.sig.inputs {
+                match input {
+                    FnArg::Typed(parameter) => strip(&mut parameter.attrs),
+                    FnArg::Receiver(receiver) => strip(&mut receiver.attrs),
+                }
+            }
+        }
+        Item::Struct(structure) => {
+            for field in &mut structure.fields {
+                field.attrs.retain(|attribute| !is_tool(attribute.path()));
+            }
+        }
+        _ => {}
+    }
+    let errors = error.to_compile_error();
+    quote!(#item #errors)
+}
+
 /// `#[tool]` on something that is neither a function nor a struct.
 pub(crate) fn wrong_item(item: &Item) -> syn::Error {
     match item {
@@ -56,7 +85,7 @@ pub(crate) fn wrong_item(item: &Item) -> syn::Error {
 }
 
 /// Enough of an item to point at.
-fn first_word(item: &Item) -> proc_macro2::TokenStream {
+fn first_word(item: &Item) -> TokenStream {
     match item {
         Item::Mod(item) => item.mod_token.to_token_stream(),
         Item::Trait(item) => item.trait_token.to_token_stream(),

@@ -51,7 +51,7 @@ impl Parse for Example {
         }
         match input {
             Some(input) => Ok(Self { input, output }),
-            None => Err(tokens.error(FORM)),
+            None => Err(syn::Error::new(tokens.span(), FORM)),
         }
     }
 }
@@ -73,7 +73,7 @@ fn value(tokens: ParseStream<'_>) -> syn::Result<TokenStream> {
         value.extend([tokens.parse::<TokenTree>()?]);
     }
     if value.is_empty() {
-        return Err(tokens.error(FORM));
+        return Err(syn::Error::new(tokens.span(), FORM));
     }
     Ok(value)
 }

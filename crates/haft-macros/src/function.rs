@@ -12,7 +12,7 @@ use crate::names;
 use crate::parameter::{Argument, Parameter, ends_in};
 
 /// A unit struct of the function's name that implements `haft::Tool`; the function as its `call`.
-pub(crate) fn expand(arguments: ToolArguments, function: ItemFn) -> syn::Result<TokenStream> {
+pub(crate) fn expand(arguments: &ToolArguments, function: &ItemFn) -> syn::Result<TokenStream> {
     let tool = FunctionTool::read(arguments, function)?;
     let declaration = tool.declaration();
     let implementation = tool.implementation();
@@ -20,16 +20,16 @@ pub(crate) fn expand(arguments: ToolArguments, function: ItemFn) -> syn::Result<
 }
 
 /// A function tool, checked.
-struct FunctionTool {
-    arguments: ToolArguments,
-    function: ItemFn,
+struct FunctionTool<'a> {
+    arguments: &'a ToolArguments,
+    function: &'a ItemFn,
     name: String,
     documentation: TokenStream,
     parameters: Vec<Parameter>,
 }
 
-impl FunctionTool {
-    fn read(arguments: ToolArguments, function: ItemFn) -> syn::Result<Self> {
+impl<'a> FunctionTool<'a> {
+    fn read(arguments: &'a ToolArguments, function: &'a ItemFn) -> syn::Result<Self> {
         let mut errors = Errors::default();
         let signature = &function.sig;
         check_signature(signature, &mut errors);
@@ -75,7 +75,7 @@ impl FunctionTool {
             sig,
             block,
             ..
-        } = &self.function;
+        } = self.function;
         let Signature {
             ident,
             asyncness,
@@ -122,7 +122,7 @@ impl FunctionTool {
         let conditions = self.conditions();
         let (argument_struct, argument_type) = self.argument_struct();
         let definition = Definition {
-            arguments: &self.arguments,
+            arguments: self.arguments,
             name: &self.name,
             documentation: &self.documentation,
             parameters: &argument_type,

@@ -29,13 +29,17 @@ use crate::arguments::ToolArguments;
 #[cfg_attr(not(doctest), doc = include_str!("../docs/tool.md"))]
 #[proc_macro_attribute]
 pub fn tool(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let arguments = parse_macro_input!(arguments as ToolArguments);
-    let expanded = match parse_macro_input!(item as Item) {
-        Item::Fn(function) => function::expand(arguments, function),
-        Item::Struct(structure) => structure::expand(&arguments, &structure),
-        other => Err(errors::wrong_item(&other)),
-    };
-    expanded
-        .unwrap_or_else(syn::Error::into_compile_error)
+    let item = parse_macro_input!(item as Item);
+    syn::parse(arguments)
+        .and_then(|arguments| expand(&arguments, &item))
+        .unwrap_or_else(|error| errors::report(&error, item))
         .into()
+}
+
+fn expand(arguments: &ToolArguments, item: &Item) -> syn::Result<proc_macro2::TokenStream> {
+    match item {
+        Item::Fn(function) => function::expand(arguments, function),
+        Item::Struct(structure) => structure::expand(arguments, structure),
+        other => Err(errors::wrong_item(other)),
+    }
 }

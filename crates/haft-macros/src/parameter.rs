@@ -180,7 +180,7 @@ impl ParameterAttributes {
             let path = attribute.path();
             if path.is_ident("cfg") {
                 sorted.conditions.push(attribute.clone());
-            } else if is_doc(attribute) || path.is_ident("serde") || path.is_ident("schemars") {
+            } else if is_of_the_field(attribute) {
                 sorted.field.push(attribute.clone());
             } else if is_tool(path) {
                 match errors.take(attribute.parse_args_with(default_argument)) {
@@ -195,6 +195,17 @@ impl ParameterAttributes {
         }
         sorted
     }
+}
+
+/// Whether an attribute of a parameter means nothing to the compiler, only to the tool.
+pub(crate) fn belongs_to_the_tool(attribute: &Attribute) -> bool {
+    is_of_the_field(attribute) || is_tool(attribute.path())
+}
+
+/// Whether an attribute of a parameter belongs to the field that is made of it.
+fn is_of_the_field(attribute: &Attribute) -> bool {
+    let path = attribute.path();
+    is_doc(attribute) || path.is_ident("serde") || path.is_ident("schemars")
 }
 
 /// Whether a path names this attribute: `tool` or `haft::tool`.

@@ -4,7 +4,7 @@
 //! model reads; its calls arrive as JSON and run with typed arguments.
 //!
 //! ```
-//! use haft::{Tool, ToolContext, ToolError, json};
+//! use haft::{Tool, ToolContext, json};
 //!
 //! /// Add two numbers.
 //! #[haft::tool(read_only)]
@@ -18,12 +18,10 @@
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn main() -> Result<(), haft::ToolError> {
 //! assert_eq!(add::definition().description(), Some("Add two numbers."));
 //! let call = add::into_object()?.instantiate(&json!({"a": 2, "b": 40}))?;
-//! # let output = async {
 //! let output = call.run(&ToolContext::default()).await?;
-//! # Ok::<_, ToolError>(output) }.await.map_err(|error| error.to_string())?;
 //! assert_eq!(output.text_for_model(), "42");
 //! # Ok(())
 //! # }
