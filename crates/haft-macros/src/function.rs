@@ -1,7 +1,8 @@
 //! `#[tool]` on a function.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{Attribute, ItemFn, ReturnType, Safety, Signature, Type};
 
 use crate::arguments::ToolArguments;
@@ -9,7 +10,7 @@ use crate::definition::Definition;
 use crate::docs::{self, is_doc};
 use crate::errors::Errors;
 use crate::names;
-use crate::parameter::{Argument, Parameter, ends_in};
+use crate::parameter::{Argument, Parameter, ends_in, ungrouped};
 
 /// A unit struct of the function's name that implements `haft::Tool`; the function as its `call`.
 pub(crate) fn expand(arguments: &ToolArguments, function: &ItemFn) -> syn::Result<TokenStream> {
@@ -101,9 +102,9 @@ impl<'a> FunctionTool<'a> {
             #(#impl_conditions)*
             impl #ident {
                 /// Calls the function behind the tool, without a model in between.
-                // Arguments are owned because the model's are; what is said about errors and
-                // panics stands in the description, for the model.
+                // Advice that the author of a tool cannot follow, or that the model would read.
                 #[allow(
+                    clippy::missing_const_for_fn,
                     clippy::missing_errors_doc,
                     clippy::missing_panics_doc,
                     clippy::must_use_candidate,
@@ -130,8 +131,15 @@ impl<'a> FunctionTool<'a> {
         }
         .expand();
         let call = self.call();
+        let answer = self.answer();
+        let deprecated = self
+            .function
+            .attrs
+            .iter()
+            .any(|a| a.path().is_ident("deprecated"));
+        let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
         // On the function's name: there the compiler says that a future cannot be sent.
-        let place = proc_macro2::Span::call_site().located_at(ident.span());
+        let place = Span::call_site().located_at(ident.span());
         let execute = quote_spanned! {place=>
             async fn execute(
                 __haft_arguments: #argument_type,
@@ -149,16 +157,29 @@ impl<'a> FunctionTool<'a> {
 
                     #definition
 
-                    #[allow(deprecated, unused_imports, clippy::unit_arg)]
+                    #deprecated
                     #execute {
                         use #haft::__private::{CustomOutput as _, NoError as _, SerializedOutput as _};
                         let __haft_returned = #call;
-                        let __haft_value =
-                            #haft::__private::Returned::of(&__haft_returned).check(__haft_returned)?;
-                        #haft::__private::Returned::of(&__haft_value).output(__haft_value)
+                        #answer
                     }
                 }
             };
+        }
+    }
+
+    /// What was returned, as an output. On the return type: there the compiler says that it cannot
+    /// be one.
+    fn answer(&self) -> TokenStream {
+        let haft = &self.arguments.haft;
+        let place = match &self.function.sig.output {
+            ReturnType::Default => Span::call_site(),
+            ReturnType::Type(_, ty) => Span::call_site().located_at(ty.span()),
+        };
+        quote_spanned! {place=>
+            let __haft_value =
+                #haft::__private::Returned::of(&__haft_returned).check(__haft_returned)?;
+            #haft::__private::Returned::of(&__haft_value).output(__haft_value)
         }
     }
 
@@ -190,7 +211,6 @@ impl<'a> FunctionTool<'a> {
             )]
             #[serde(crate = #serde)]
             #[schemars(crate = #schemars)]
-            #[allow(non_snake_case)]
             pub struct __HaftArguments {
                 #(#fields),*
             }
@@ -219,8 +239,8 @@ impl<'a> FunctionTool<'a> {
             ReturnType::Default => quote!(()),
             ReturnType::Type(_, ty) => quote!(#ty),
         };
-        Some(quote! {{
-            #[allow(unused_imports)]
+        let place = Span::call_site().located_at(returned.span());
+        Some(quote_spanned! {place=> {
             use #haft::__private::NoErrorSchema as _;
             #haft::__private::Returned::<#returned>::new().output_schema()
         }})
@@ -280,7 +300,7 @@ fn read_parameters(signature: &Signature, errors: &mut Errors) -> Vec<Parameter>
 }
 
 /// A tool without schema takes the model's arguments as they are.
-fn check_untyped(no_schema: proc_macro2::Span, parameters: &[Parameter], errors: &mut Errors) {
+fn check_untyped(no_schema: Span, parameters: &[Parameter], errors: &mut Errors) {
     const FORM: &str = "a tool with `no_schema` takes the arguments as they come: one parameter of \
                         type `serde_json::Value`, beside the context";
     let mut arguments = parameters.iter().filter_map(Parameter::as_argument);
@@ -303,14 +323,14 @@ fn check_untyped(no_schema: proc_macro2::Span, parameters: &[Parameter], errors:
 }
 
 fn is_value(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if ends_in(&path.path, "Value"))
+    matches!(ungrouped(ty), Type::Path(path) if ends_in(&path.path, "Value"))
 }
 
 fn returns_impl(output: &ReturnType) -> bool {
     fn mentions_impl(tokens: TokenStream) -> bool {
         tokens.into_iter().any(|token| match token {
-            proc_macro2::TokenTree::Ident(ident) => ident == "impl",
-            proc_macro2::TokenTree::Group(group) => mentions_impl(group.stream()),
+            TokenTree::Ident(ident) => ident == "impl",
+            TokenTree::Group(group) => mentions_impl(group.stream()),
             _ => false,
         })
     }

@@ -145,7 +145,7 @@ fn context(parameter: &PatType, attributes: ParameterAttributes, errors: &mut Er
             "the context is not part of the schema: remove this attribute",
         );
     }
-    let is_shared = matches!(&*parameter.ty, Type::Reference(reference)
+    let is_shared = matches!(ungrouped(&parameter.ty), Type::Reference(reference)
         if reference.mutability.is_none()
             && reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident == "_"));
     if !is_shared {
@@ -232,12 +232,20 @@ fn default_argument(input: syn::parse::ParseStream<'_>) -> syn::Result<Expr> {
 
 /// Whether a type is the context, however it is borrowed: any path that ends in `ToolContext`.
 fn is_context(ty: &Type) -> bool {
-    match ty {
+    match ungrouped(ty) {
         Type::Reference(reference) => is_context(&reference.elem),
-        Type::Paren(inner) => is_context(&inner.elem),
-        Type::Group(inner) => is_context(&inner.elem),
         Type::Path(path) => ends_in(&path.path, "ToolContext"),
         _ => false,
+    }
+}
+
+/// A type without parentheses, and without the invisible ones that a macro puts around its own
+/// parameters.
+pub(crate) fn ungrouped(ty: &Type) -> &Type {
+    match ty {
+        Type::Paren(inner) => ungrouped(&inner.elem),
+        Type::Group(inner) => ungrouped(&inner.elem),
+        plain => plain,
     }
 }
 
@@ -274,7 +282,7 @@ fn name(pattern: &Pat, errors: &mut Errors) -> Option<Ident> {
 
 /// Refuses types that cannot be read from the model's arguments: references and `impl Trait`.
 fn check_owned(ty: &Type, errors: &mut Errors) {
-    if let Type::ImplTrait(_) = ty {
+    if let Type::ImplTrait(_) = ungrouped(ty) {
         errors.at(
             ty,
             "a parameter of a tool needs a type of its own, from which the schema comes: name a \
@@ -311,7 +319,7 @@ fn borrows(tokens: TokenStream) -> bool {
 
 /// What to write instead of a borrowed type.
 fn owned_form(ty: &Type) -> String {
-    let Type::Reference(reference) = ty else {
+    let Type::Reference(reference) = ungrouped(ty) else {
         return "owned types, for example `String` for `&str`".to_owned();
     };
     match &*reference.elem {

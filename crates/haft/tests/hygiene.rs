@@ -143,6 +143,19 @@ fn through_a_reexport(n: u8) -> u8 {
     n
 }
 
+macro_rules! make {
+    ($name:ident, $text:literal, $value:ty, $context:ty) => {
+        #[doc = $text]
+        #[haft::tool]
+        fn $name(value: $value, context: $context) -> $value {
+            let _ = context;
+            value
+        }
+    };
+}
+
+make!(made, "Made by a macro.", Vec<u8>, &haft::ToolContext);
+
 fn names_of(tools: Vec<haft::ToolSource>) -> Vec<String> {
     tools
         .into_iter()
@@ -207,4 +220,11 @@ fn haft_may_be_found_through_another_crate() {
         names_of(haft::tools![through_a_reexport]),
         ["through_a_reexport"]
     );
+}
+
+#[test]
+fn a_tool_may_be_written_by_another_macro() {
+    use haft::Tool;
+    assert_eq!(names_of(haft::tools![made]), ["made"]);
+    assert_eq!(made::definition().description(), Some("Made by a macro."));
 }

@@ -1,7 +1,7 @@
 //! Not a test build, where the compiler would not ask for docs.
 #![deny(warnings, missing_docs, unsafe_code, unreachable_pub)]
 #![deny(missing_debug_implementations, missing_copy_implementations)]
-#![forbid(unused_must_use)]
+#![forbid(dead_code, non_snake_case, unused_must_use, unused_variables)]
 
 use haft::{Run, ToolContext, ToolError};
 
