@@ -40,85 +40,34 @@ mod returned;
 
 pub use haft_macros::tool;
 
+// Tools: definition and call.
 pub use haft_core::{
-    // One call: what comes in, what it may know, what goes out.
-    Access,
-    FinishReason,
-    IntoToolOutput,
-    OutputPart,
-    RawArguments,
-    ToolCall,
-    ToolContext,
-    ToolContextBuilder,
-    ToolError,
-    ToolOutput,
+    BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
+    ToolSource, dynamic_tool, function_tool, tools,
 };
+
+// What a tool says about itself.
 pub use haft_core::{
-    // Which tools a model may choose.
-    AllowedMode,
-    AllowedTools,
-    ToolChoice,
+    Annotations, CustomKind, DefinitionError, Example, Fingerprint, MAX_DESCRIPTION_CHARS,
+    MAX_NAME_BYTES, NameError, Namespace, NoSchemaMode, RESERVED_NAMES, ToolDefinition,
+    ToolDefinitionBuilder, ToolKind, ToolName, ViewFormat, brief_of, canonical_json, doc_text,
+    output_schema_of, schema_of, subschemas, value_depth_exceeds,
 };
+
+// One call: what comes in, what it may know, what goes out.
 pub use haft_core::{
-    // What a tool says about itself.
-    Annotations,
-    CustomKind,
-    DefinitionError,
-    Example,
-    Fingerprint,
-    MAX_DESCRIPTION_CHARS,
-    MAX_NAME_BYTES,
-    NameError,
-    Namespace,
-    NoSchemaMode,
-    RESERVED_NAMES,
-    ToolDefinition,
-    ToolDefinitionBuilder,
-    ToolKind,
-    ToolName,
-    ViewFormat,
-    brief_of,
-    canonical_json,
-    doc_text,
-    output_schema_of,
-    schema_of,
-    subschemas,
-    value_depth_exceeds,
+    Access, FinishReason, IntoToolOutput, OutputPart, RawArguments, ToolCall, ToolContext,
+    ToolContextBuilder, ToolError, ToolOutput,
 };
+
+// Which tools a model may choose.
+pub use haft_core::{AllowedMode, AllowedTools, ToolChoice};
+
+// How arguments became safe, and the record of it.
 pub use haft_core::{
-    // Tools: definition and call.
-    BoxFuture,
-    HydratedTool,
-    InitContext,
-    InstantiateError,
-    InternalTool,
-    Run,
-    Tool,
-    ToolObject,
-    ToolSource,
-    dynamic_tool,
-    function_tool,
-    tools,
-};
-pub use haft_core::{
-    // How arguments became safe, and the record of it.
-    CallSource,
-    CompiledAt,
-    ErrorCode,
-    HydrationError,
-    HydrationResult,
-    Provenance,
-    RepairClass,
-    RepairEvent,
-    RepairKind,
-    RepairRecord,
-    SchemaError,
-    Stage,
-    Trust,
-    ValidationError,
-    Validator,
-    ValidatorFactory,
-    ValidatorRecord,
+    CallSource, CompiledAt, ErrorCode, HydrationError, HydrationResult, Provenance, RepairClass,
+    RepairEvent, RepairKind, RepairRecord, SchemaError, Stage, Trust, ValidationError, Validator,
+    ValidatorFactory, ValidatorRecord,
 };
 
 // Hydration: `pub use haft_hydrate::{…};`
