@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use haft::hydrate::{
-    AuditedRepairer, CheckedArguments, Contract, JsonSchemaFactory, Root, check_arguments, preview,
+use haft::{
+    AuditedRepairer, CheckedArguments, Contract, FinishReason, JsonSchemaFactory, RawArguments,
+    Root, ValidatorFactory, check_arguments, preview,
 };
-use haft::{FinishReason, RawArguments, ValidatorFactory};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

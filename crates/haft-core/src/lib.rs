@@ -51,6 +51,6 @@ pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
     ToolSource, dynamic_tool, function_tool,
 };
-pub use typed_schema::schema_of;
+pub use typed_schema::{output_schema_of, schema_of};
 pub use validator::{SchemaError, ValidationError, Validator, ValidatorFactory};
 pub use view::ViewFormat;

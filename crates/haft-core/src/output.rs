@@ -211,6 +211,11 @@ fn render(value: &Value) -> String {
 }
 
 /// What a tool may return: nothing, anything serialisable, or a [`ToolOutput`].
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot return `{Self}`",
+    label = "this cannot be shown to a model",
+    note = "derive `serde::Serialize` for `{Self}`, or return a `haft::ToolOutput`"
+)]
 pub trait IntoToolOutput {
     /// Makes an output of it.
     fn into_tool_output(self) -> Result<ToolOutput, ToolError>;

@@ -73,6 +73,12 @@ pub trait Tool: Send + Sync + 'static {
 /// What a struct tool does: the fields are the arguments, `self` is the validated call.
 ///
 /// There is no default body: a tool without `run` does not compile.
+#[diagnostic::on_unimplemented(
+    message = "the tool `{Self}` does not say what it does: `haft::Run` is not implemented for it",
+    label = "this tool has no `run`",
+    note = "write `impl haft::Run for {Self} {{ type Output = …; async fn run(self, ctx: \
+            &haft::ToolContext) -> Result<Self::Output, haft::ToolError> {{ … }} }}`"
+)]
 pub trait Run: Sized + Send {
     /// What comes back: nothing, anything serialisable, or a [`ToolOutput`].
     type Output: IntoToolOutput;

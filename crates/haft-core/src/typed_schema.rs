@@ -1,7 +1,7 @@
 //! The schema of a Rust type, in the normal form that definitions carry.
 
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
+use schemars::generate::{Contract, SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use crate::prose::doc_text;
@@ -34,9 +34,32 @@ use crate::schema::subschemas_mut;
 /// );
 /// ```
 pub fn schema_of<T: JsonSchema>() -> Value {
+    normal_form::<T>(Contract::Deserialize)
+}
+
+/// [`schema_of`] for what `T` serialises to rather than what it is read from: the schema of a
+/// result.
+///
+/// ```
+/// use haft_core::output_schema_of;
+///
+/// #[derive(schemars::JsonSchema, serde::Serialize)]
+/// struct Weather {
+///     degrees: i8,
+///     wind: Option<String>,
+/// }
+/// // Written always, if only as `null`; read, it could be left out.
+/// assert_eq!(output_schema_of::<Weather>()["required"], serde_json::json!(["degrees", "wind"]));
+/// ```
+pub fn output_schema_of<T: JsonSchema>() -> Value {
+    normal_form::<T>(Contract::Serialize)
+}
+
+fn normal_form<T: JsonSchema>(contract: Contract) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
+        settings.contract = contract;
     });
     let mut schema = settings
         .into_generator()

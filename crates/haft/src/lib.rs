@@ -1,4 +1,100 @@
-//! The facade a Rust user depends on (skeleton).
-pub use haft_core::*;
-/// Arguments made safe.
-pub use haft_hydrate as hydrate;
+//! The handle between a language model and its tools.
+//!
+//! A tool is a documented function. Its doc comments and its types become the definition that the
+//! model reads; its calls arrive as JSON and run with typed arguments.
+//!
+//! ```
+//! use haft::{Tool, ToolContext, json};
+//!
+//! /// Add two numbers.
+//! #[haft::tool(read_only)]
+//! fn add(
+//!     /// The first number
+//!     a: i64,
+//!     /// The second number
+//!     b: i64,
+//! ) -> i64 {
+//!     a + b
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), haft::ToolError> {
+//! assert_eq!(add::definition().description(), Some("Add two numbers."));
+//! let call = add::into_object()?.instantiate(&json!({"a": 2, "b": 40}))?;
+//! let output = call.run(&ToolContext::default()).await?;
+//! assert_eq!(output.text_for_model(), "42");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`tool`] makes tools of functions and structs, [`dynamic_tool`] of definitions and closures.
+//! - [`ToolDefinition`] is what a tool says about itself: frozen, with a schema, the same object for
+//!   everybody. A tool without a schema is refused unless it opts out by name.
+//! - [`ToolContext`] carries the host's state to a call; the model never sees it.
+//! - [`tools!`] lists tools for a catalogue. Nothing registers itself.
+//!
+//! This crate only gathers what the others make; it must never hold logic of its own, beside the
+//! little that the generated code calls.
+
+mod returned;
+
+pub use haft_macros::tool;
+
+// Tools: definition and call.
+pub use haft_core::{
+    BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
+    ToolSource, dynamic_tool, function_tool, tools,
+};
+
+// What a tool says about itself.
+pub use haft_core::{
+    Annotations, CustomKind, DefinitionError, Example, Fingerprint, MAX_DESCRIPTION_CHARS,
+    MAX_NAME_BYTES, NameError, Namespace, NoSchemaMode, RESERVED_NAMES, ToolDefinition,
+    ToolDefinitionBuilder, ToolKind, ToolName, ViewFormat, brief_of, canonical_json, doc_text,
+    output_schema_of, schema_of, subschemas, value_depth_exceeds,
+};
+
+// One call: what comes in, what it may know, what goes out.
+pub use haft_core::{
+    Access, FinishReason, IntoToolOutput, OutputPart, RawArguments, ToolCall, ToolContext,
+    ToolContextBuilder, ToolError, ToolOutput,
+};
+
+// Which tools a model may choose.
+pub use haft_core::{AllowedMode, AllowedTools, ToolChoice};
+
+// How arguments became safe, and the record of it.
+pub use haft_core::{
+    CallSource, CompiledAt, ErrorCode, HydrationError, HydrationResult, InvalidField, Provenance,
+    RepairClass, RepairEvent, RepairKind, RepairRecord, SchemaError, Stage, Trust, ValidationError,
+    Validator, ValidatorFactory, ValidatorRecord,
+};
+
+// Hydration: calls in, one checked result per call out.
+pub use haft_hydrate::{
+    AuditedRepairer, CallIds, CheckedArguments, Compile, Contract, Hydrate, Hydrator,
+    JsonLinesSink, JsonSchemaFactory, LogSink, MAX_BYTES, MAX_DEPTH, PreparedTool, ProvenanceSink,
+    RepairRefused, RepairRequest, Repaired, Repairer, Root, ToolTable, ValidatorCache,
+    check_arguments, preview,
+};
+
+// The gate's first question.
+pub use haft_core::{OnRepaired, TrustPolicy, Verdict};
+
+// The catalogue: `pub use haft_catalog::{…};`
+
+pub use serde_json::{Value, json};
+
+/// What the code that [`tool`] writes refers to. Not for people: it changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::returned::{CustomOutput, NoError, NoErrorSchema, Returned, SerializedOutput};
+    pub use crate::returned::{NoArguments, parameters_of};
+    pub use haft_core::output_schema_of;
+    pub use {schemars, serde, serde_json};
+}
+
+/// The examples in the documentation of the attribute, tested here because they need this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../haft-macros/docs/tool.md")]
+struct ToolAttribute;

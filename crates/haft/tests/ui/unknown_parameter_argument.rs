@@ -1,0 +1,7 @@
+#![allow(unused_variables)]
+
+/// Unknown.
+#[haft::tool]
+fn unknown(#[tool(rename = "b")] a: u8) {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+/// Peek.
+#[haft::tool]
+unsafe fn peek(address: usize) -> usize {
+    address
+}
+
+fn main() {}
