@@ -4,11 +4,13 @@
 //! would go on with; prose is any text around the only candidate, and it is refused as soon as it
 //! looks like a piece of JSON itself, because then something would be thrown away.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use haft_core::RepairKind;
 
-use super::chars::{Quote, is_blank, is_key_char, next_solid, word_end};
+use super::chars::{Quote, is_blank, is_key_char, is_literal, next_solid, word_end};
+use super::edits::Edit;
 use super::parse::{Outcome, Parser, is_word};
 use super::{Root, TextRefusal};
 
@@ -75,24 +77,21 @@ impl Parser<'_> {
     }
 
     fn starts_scalar(&self, first: char) -> bool {
-        matches!(first, '0'..='9' | '-' | '.' | '+') || {
-            let fence = self.text[self.pos..].starts_with("```");
-            (Quote::opened_by(first).is_some() && !fence) || self.starts_value()
-        }
+        matches!(first, '.' | '+') || (self.starts_value() && !matches!(first, '{' | '['))
     }
 
     /// `callback(2)`: where the argument starts.
     fn called_scalar(&self) -> Option<usize> {
         let name = word_end(self.text, self.pos);
-        let (bracket, c) = next_solid(self.text, name).0?;
+        let (bracket, _) = next_solid(self.text, name).0.filter(|(_, c)| *c == '(')?;
         let (inside, _) = next_solid(self.text, bracket + 1).0?;
-        (c == '(' && name > self.pos).then_some(inside)
+        (name > self.pos).then_some(inside)
     }
 
     // ---- before the document -------------------------------------------------------------------
 
     /// Drops what stands between the current position and the document.
-    pub(super) fn leave_prefix(&mut self, start: usize) -> Outcome {
+    pub(super) fn leave_prefix(&mut self, start: usize, wanted: Root) -> Outcome {
         let range = self.pos..start;
         let prefix = &self.text[range.clone()];
         self.pos = start;
@@ -103,31 +102,45 @@ impl Parser<'_> {
         let fence = fence_in(prefix);
         self.enclosure.fence = fence.is_some();
         self.enclosure.call = trimmed.ends_with('(');
+        self.enclosure.tag = prefix.contains('<');
         if let Some(fence) = fence {
             let (prose, marks) = (range.start..range.start + fence, range.start + fence..start);
-            self.check_prose(prose.clone())?;
+            self.check_prose(range)?;
             if !self.text[prose.clone()].trim().is_empty() {
-                self.delete(RepairKind::Prose, prose)?;
+                self.drop_prose(prose, wanted)?;
             }
             return self.delete(RepairKind::CodeFence, marks);
         }
         let kind = self.prefix_kind(trimmed, &prefix[trimmed.len()..])?;
         if kind == RepairKind::Prose {
             self.check_prose(range.clone())?;
+            return self.drop_prose(range, wanted);
         }
         self.delete(kind, range)
     }
 
-    fn prefix_kind(&self, trimmed: &str, blanks: &str) -> Outcome<RepairKind> {
-        if let Some(name) = trimmed.strip_suffix('(') {
-            if is_word(name.trim_end()) {
-                return Ok(RepairKind::CallWrapper);
-            }
+    /// Drops prose. Where any value is legal the prose itself may be the value, so that taking the
+    /// object out of it is a guess.
+    fn drop_prose(&mut self, range: Range<usize>, wanted: Root) -> Outcome {
+        if wanted == Root::Any {
+            self.edits.admit(RepairKind::Reinterpreted, range.start)?;
         }
-        if let Some(label) = trimmed.strip_suffix([':', '=']) {
-            if is_word(label.trim_end()) {
-                return Ok(RepairKind::Label);
-            }
+        self.delete(RepairKind::Prose, range)
+    }
+
+    fn prefix_kind(&self, trimmed: &str, blanks: &str) -> Outcome<RepairKind> {
+        if trimmed == "\"" {
+            return Ok(RepairKind::Unescaped);
+        }
+        let word_before = |mark: &[char]| {
+            let word = trimmed.strip_suffix(mark);
+            word.is_some_and(|word| is_word(word.trim_end_matches(is_blank)))
+        };
+        if word_before(&['(']) {
+            return Ok(RepairKind::CallWrapper);
+        }
+        if word_before(&[':', '=']) {
+            return Ok(RepairKind::Label);
         }
         if is_word(trimmed) {
             // `callback {}` is neither a label nor a call.
@@ -145,7 +158,7 @@ impl Parser<'_> {
     // ---- behind the document -------------------------------------------------------------------
 
     /// Drops what stands behind the document, or refuses it.
-    pub(super) fn leave_suffix(&mut self, scalar: bool) -> Outcome {
+    pub(super) fn leave_suffix(&mut self, scalar: bool, wanted: Root) -> Outcome {
         self.closing_marks()?;
         if self.pos >= self.text.len() {
             return Ok(());
@@ -156,17 +169,17 @@ impl Parser<'_> {
             .chars()
             .next_back()
             .unwrap_or_default();
-        let adjacent =
-            is_key_char(first) && !is_blank(before) && !matches!(before, '`' | '~' | ')');
-        if adjacent || matches!(first, ',' | ':' | '=' | '+') {
-            return self.many_or_unreadable();
-        }
-        if scalar {
+        let starts_word = first.is_alphanumeric() || matches!(first, '_' | '$');
+        let adjacent = starts_word && !is_blank(before) && !matches!(before, '`' | '~' | ')');
+        if scalar || adjacent || matches!(first, ',' | ':' | '=' | '+') {
             return self.many_or_unreadable();
         }
         self.check_prose(rest.clone())?;
         self.pos = rest.end;
-        self.delete(RepairKind::Prose, rest)
+        if self.text[rest.clone()].trim_matches(is_blank) == "\"" {
+            return self.delete(RepairKind::Unescaped, rest);
+        }
+        self.drop_prose(rest, wanted)
     }
 
     fn many_or_unreadable<T>(&self) -> Outcome<T> {
@@ -206,44 +219,99 @@ impl Parser<'_> {
         }
     }
 
+    /// Reads the values that follow the first one into one array (preview only).
+    pub(super) fn further_documents(&mut self, start: usize, scalar: bool) -> Outcome {
+        let mut many = false;
+        while self.next_document(scalar)? {
+            if !many {
+                let (kind, after) = (RepairKind::ManyRoots, Cow::Borrowed("["));
+                let edit = Edit {
+                    kind,
+                    range: start..start,
+                    after,
+                    path: String::new(),
+                };
+                self.edits.push_before(edit)?;
+                many = true;
+            }
+            self.document()?;
+        }
+        if many {
+            self.insert(RepairKind::ManyRoots, self.pos, "]")?;
+        }
+        Ok(())
+    }
+
+    /// Whether another document follows on a line of its own or behind a comma (preview only);
+    /// if so, reads up to it.
+    fn next_document(&mut self, scalar: bool) -> Outcome<bool> {
+        if !self.is_preview() {
+            return Ok(false);
+        }
+        let end = self.pos;
+        self.skip_blanks()?;
+        let at = self.pos;
+        let comma = self.byte(at) == Some(b',');
+        let newline = self.text[end..at].contains(['\n', '\r']);
+        let starts = self
+            .solid_behind(at + usize::from(comma))
+            .is_some_and(|(_, c)| {
+                matches!(c, '{' | '[')
+                    || (scalar && !matches!(c, '}' | ']' | ')' | ';' | '`' | '~'))
+            });
+        if !starts || !(comma || newline) {
+            return Ok(false);
+        }
+        if comma {
+            self.pos += 1;
+            self.skip_blanks()?;
+        } else {
+            self.insert(RepairKind::ManyRoots, at, ",")?;
+        }
+        Ok(true)
+    }
+
     // ---- prose ---------------------------------------------------------------------------------
 
     /// Refuses prose that holds another document or a piece of one.
     fn check_prose(&self, range: Range<usize>) -> Outcome {
-        let prose = &self.text[range.clone()];
         if let Some(other) = candidate(&self.text[..range.end], range.start) {
             return Err(TextRefusal::ManyValues { offset: other.at });
         }
-        let mut depth = 0usize;
-        let mut quoted = false;
-        for (at, c) in prose.char_indices() {
-            let fragment = match c {
-                '{' => {
-                    depth += 1;
-                    false
-                }
-                '}' if depth == 0 => true,
-                '}' => {
-                    depth -= 1;
-                    false
-                }
-                // `"key":` is a member whose braces got lost.
-                ':' => quoted,
-                _ => false,
-            };
-            if fragment {
-                let offset = range.start + at;
-                return Err(TextRefusal::Unreadable {
-                    offset,
-                    expected: "prose without pieces of JSON",
-                });
-            }
-            if !is_blank(c) {
-                quoted = c == '"';
-            }
+        match piece_of_json(&self.text[range.clone()]) {
+            None => Ok(()),
+            Some(at) => Err(TextRefusal::Unreadable {
+                offset: range.start + at,
+                expected: "prose without pieces of JSON",
+            }),
         }
-        Ok(())
     }
+}
+
+/// Where prose stops being prose: at a closing bracket that nothing opened, or at the colon of a
+/// `"key":` that no word leads up to.
+fn piece_of_json(prose: &str) -> Option<usize> {
+    let (mut braces, mut brackets) = (0usize, 0usize);
+    let mut before = None;
+    // What stood before the last two quotes.
+    let mut quoted = [None, None];
+    for (at, c) in prose.char_indices().filter(|(_, c)| !is_blank(*c)) {
+        match c {
+            '{' => braces += 1,
+            '[' => brackets += 1,
+            '}' if braces == 0 => return Some(at),
+            ']' if brackets == 0 => return Some(at),
+            '}' => braces -= 1,
+            ']' => brackets -= 1,
+            '"' => quoted = [quoted[1], before],
+            ':' if before == Some('"') && !quoted[0].is_some_and(char::is_alphanumeric) => {
+                return Some(at);
+            }
+            _ => {}
+        }
+        before = Some(c);
+    }
+    None
 }
 
 /// The first candidate at or after `from`.
@@ -266,7 +334,9 @@ fn prose_promise(text: &str, at: usize) -> Promise {
     let array = text[at..].starts_with('[');
     let telling =
         next.is_some_and(|c| matches!(c, '{' | '[' | '\\') || Quote::opened_by(c).is_some());
-    if array && !telling {
+    let before = text[..at].trim_end_matches([' ', '\t']);
+    let on_its_own = before.ends_with(['\n', '\r', '`', '~']);
+    if array && !telling && !on_its_own {
         Promise::Nothing
     } else {
         promise(text, at)
@@ -278,6 +348,10 @@ fn promise(text: &str, at: usize) -> Promise {
     let array = text[at..].starts_with('[');
     let rest = text[at + 1..].trim_start_matches(is_blank);
     let inside = skip_escaped_blanks(rest);
+    // A backslash never stands between the tokens of a document that is not escaped itself.
+    if inside.len() < rest.len() {
+        return Promise::Escaped;
+    }
     let Some(c) = inside.chars().next() else {
         return Promise::Document;
     };
@@ -303,13 +377,11 @@ fn promise(text: &str, at: usize) -> Promise {
         .chars()
         .next();
     let document = match c {
-        '"' | '\'' | '}' | ']' | ',' | '/' | '#' | '.' | '\u{2026}' => true,
-        '{' => true,
+        '{' | '}' | ']' | ',' | '/' | '#' | '\u{2026}' => true,
+        '.' => inside.starts_with("...") || array,
         _ if Quote::opened_by(c).is_some() => true,
         '0'..='9' | '-' if array => true,
-        _ if array => {
-            word.is_empty() || matches!(word, "true" | "false" | "null" | "True" | "False" | "None")
-        }
+        _ if array => word.is_empty() || is_literal(word),
         _ => solid == Some(':') || solid.and_then(Quote::opened_by).is_some(),
     };
     if document {
