@@ -89,6 +89,8 @@ repair_kinds! {
     RawControl: Lossless,
     /// A backslash that starts no escape sequence was escaped.
     LoneBackslash: Lossless,
+    /// An escape that JSON does not know but needs no backslash (`\'`) lost its backslash.
+    ForeignEscape: Lossless,
     /// `True`, `False` or `None` became the JSON literal.
     PythonLiteral: Lossless,
     /// A number without a digit before its point got a zero there.
@@ -115,6 +117,8 @@ repair_kinds! {
     SurplusClose: Lossless,
     /// A closing bracket of the wrong shape was replaced where nesting decides.
     MismatchedClose: Lossless,
+    /// Braces were put around the only member written directly into an array.
+    MissingBraces: Lossless,
 
     /// A string that holds JSON was decoded to the wanted object or array.
     DecodedJson: Coercion,
@@ -135,6 +139,10 @@ repair_kinds! {
     UnquotedText: Guessed,
     /// A missing quote was put where one of several readings wants it.
     MissingQuote: Guessed,
+    /// A backslash was escaped in a string whose other escapes could be raw backslashes as well.
+    GuessedBackslash: Guessed,
+    /// Quotes inside a string were escaped although they do not pair up.
+    GuessedQuote: Guessed,
     /// Several root values became one array.
     ManyRoots: Guessed,
     /// Text that is no JSON was dropped or read as something else.

@@ -1,0 +1,316 @@
+//! What stands around the document: prose, labels, tags, fences, calls.
+//!
+//! Nothing here knows a wording. A *candidate* is an opening bracket followed by what a document
+//! would go on with; prose is any text around the only candidate, and it is refused as soon as it
+//! looks like a piece of JSON itself, because then something would be thrown away.
+
+use std::ops::Range;
+
+use haft_core::RepairKind;
+
+use super::chars::{Quote, is_blank, is_key_char, next_solid, word_end};
+use super::parse::{Outcome, Parser, is_word};
+use super::{Root, TextRefusal};
+
+/// Where the document starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Start {
+    pub(super) at: usize,
+    /// Whether its quotes are escaped.
+    pub(super) escaped: bool,
+}
+
+impl Start {
+    fn plain(at: usize) -> Self {
+        Self { at, escaped: false }
+    }
+}
+
+/// What an opening bracket announces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Promise {
+    Nothing,
+    Document,
+    Escaped,
+}
+
+impl Parser<'_> {
+    /// Finds the document in the text; blanks and comments before it have been passed over.
+    pub(super) fn locate(&self, wanted: Root) -> Outcome<Start> {
+        let from = self.pos;
+        let Some(first) = self.char_at(from) else {
+            return Err(TextRefusal::NoJson);
+        };
+        let bracket = matches!(first, '{' | '[');
+        if bracket {
+            match promise(self.text, from) {
+                Promise::Nothing => {}
+                kept => return Ok(Start { at: from, escaped: kept == Promise::Escaped }),
+            }
+        }
+        if wanted == Root::Any {
+            if self.text[from..].starts_with("\\\"") {
+                return Ok(Start { at: from, escaped: true });
+            }
+            if self.starts_scalar(first) {
+                return Ok(Start::plain(from));
+            }
+        }
+        if let Some(start) = candidate(self.text, from) {
+            return Ok(start);
+        }
+        match wanted {
+            _ if bracket => Ok(Start::plain(from)),
+            Root::Any => Ok(Start::plain(self.called_scalar().unwrap_or(from))),
+            Root::Object => Err(TextRefusal::NoJson),
+        }
+    }
+
+    fn starts_scalar(&self, first: char) -> bool {
+        matches!(first, '0'..='9' | '-' | '.' | '+') || {
+            let fence = self.text[self.pos..].starts_with("```");
+            (Quote::opened_by(first).is_some() && !fence) || self.starts_value()
+        }
+    }
+
+    /// `callback(2)`: where the argument starts.
+    fn called_scalar(&self) -> Option<usize> {
+        let name = word_end(self.text, self.pos);
+        let (bracket, c) = next_solid(self.text, name).0?;
+        let (inside, _) = next_solid(self.text, bracket + 1).0?;
+        (c == '(' && name > self.pos).then_some(inside)
+    }
+
+    // ---- before the document -------------------------------------------------------------------
+
+    /// Drops what stands between the current position and the document.
+    pub(super) fn leave_prefix(&mut self, start: usize) -> Outcome {
+        let range = self.pos..start;
+        let prefix = &self.text[range.clone()];
+        self.pos = start;
+        let trimmed = prefix.trim_end_matches(is_blank);
+        if trimmed.is_empty() {
+            return Ok(());
+        }
+        let fence = fence_in(prefix);
+        self.enclosure.fence = fence.is_some();
+        self.enclosure.call = trimmed.ends_with('(');
+        if let Some(fence) = fence {
+            let (prose, marks) = (range.start..range.start + fence, range.start + fence..start);
+            self.check_prose(prose.clone())?;
+            if !self.text[prose.clone()].trim().is_empty() {
+                self.delete(RepairKind::Prose, prose)?;
+            }
+            return self.delete(RepairKind::CodeFence, marks);
+        }
+        let kind = self.prefix_kind(trimmed, &prefix[trimmed.len()..])?;
+        if kind == RepairKind::Prose {
+            self.check_prose(range.clone())?;
+        }
+        self.delete(kind, range)
+    }
+
+    fn prefix_kind(&self, trimmed: &str, blanks: &str) -> Outcome<RepairKind> {
+        if let Some(name) = trimmed.strip_suffix('(') {
+            if is_word(name.trim_end()) {
+                return Ok(RepairKind::CallWrapper);
+            }
+        }
+        if let Some(label) = trimmed.strip_suffix([':', '=']) {
+            if is_word(label.trim_end()) {
+                return Ok(RepairKind::Label);
+            }
+        }
+        if is_word(trimmed) {
+            // `callback {}` is neither a label nor a call.
+            if !blanks.contains(['\n', '\r']) {
+                return self.unreadable("a label with `:` or `=`, or a line of its own");
+            }
+            return Ok(RepairKind::Label);
+        }
+        if opens_call_with_more(trimmed) {
+            return self.unreadable("a call with a single argument");
+        }
+        Ok(RepairKind::Prose)
+    }
+
+    // ---- behind the document -------------------------------------------------------------------
+
+    /// Drops what stands behind the document, or refuses it.
+    pub(super) fn leave_suffix(&mut self, scalar: bool) -> Outcome {
+        self.closing_marks()?;
+        if self.pos >= self.text.len() {
+            return Ok(());
+        }
+        let rest = self.pos..self.text.len();
+        let first = self.char_at(self.pos).unwrap_or_default();
+        let before = self.text[..self.pos].chars().next_back().unwrap_or_default();
+        let adjacent = is_key_char(first) && !is_blank(before) && !matches!(before, '`' | '~' | ')');
+        if adjacent || matches!(first, ',' | ':' | '=' | '+') {
+            return self.many_or_unreadable();
+        }
+        if scalar {
+            return self.many_or_unreadable();
+        }
+        self.check_prose(rest.clone())?;
+        self.pos = rest.end;
+        self.delete(RepairKind::Prose, rest)
+    }
+
+    fn many_or_unreadable<T>(&self) -> Outcome<T> {
+        let rest = self.text[self.pos..].trim_start_matches([',', ' ', '\n', '\r', '\t']);
+        if rest.starts_with(['{', '[', '"']) || rest.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(TextRefusal::ManyValues { offset: self.text.len() - rest.len() });
+        }
+        self.unreadable("the end of the text")
+    }
+
+    /// Punctuation that may stand directly behind the document.
+    fn closing_marks(&mut self) -> Outcome {
+        loop {
+            self.skip_blanks()?;
+            let at = self.pos;
+            let rest = &self.text[at..];
+            let (kind, length) = match rest.as_bytes() {
+                [b'}' | b']', ..] => (RepairKind::SurplusClose, 1),
+                [b')', ..] if self.enclosure.call => (RepairKind::CallWrapper, 1),
+                [b';', ..] => (RepairKind::Label, 1),
+                [b',', behind @ ..] if behind.iter().all(u8::is_ascii_whitespace) => {
+                    (RepairKind::TrailingComma, 1)
+                }
+                [b'`', b'`', b'`', ..] | [b'~', b'~', b'~', ..] => {
+                    let marks = rest.trim_start_matches(char::from(rest.as_bytes()[0]));
+                    (RepairKind::CodeFence, rest.len() - marks.len())
+                }
+                _ => return Ok(()),
+            };
+            if kind == RepairKind::SurplusClose && self.mismatch.is_some() {
+                self.edits.admit(RepairKind::Reinterpreted, at)?;
+            }
+            self.pos += length;
+            self.delete(kind, at..at + length)?;
+        }
+    }
+
+    // ---- prose ---------------------------------------------------------------------------------
+
+    /// Refuses prose that holds another document or a piece of one.
+    fn check_prose(&self, range: Range<usize>) -> Outcome {
+        let prose = &self.text[range.clone()];
+        if let Some(other) = candidate(&self.text[..range.end], range.start) {
+            return Err(TextRefusal::ManyValues { offset: other.at });
+        }
+        let mut depth = 0usize;
+        let mut quoted = false;
+        for (at, c) in prose.char_indices() {
+            let fragment = match c {
+                '{' => {
+                    depth += 1;
+                    false
+                }
+                '}' if depth == 0 => true,
+                '}' => {
+                    depth -= 1;
+                    false
+                }
+                // `"key":` is a member whose braces got lost.
+                ':' => quoted,
+                _ => false,
+            };
+            if fragment {
+                let offset = range.start + at;
+                return Err(TextRefusal::Unreadable { offset, expected: "prose without pieces of JSON" });
+            }
+            if !is_blank(c) {
+                quoted = c == '"';
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first candidate at or after `from`.
+fn candidate(text: &str, from: usize) -> Option<Start> {
+    let brackets = text[from..].match_indices(['{', '[']);
+    brackets.map(|(length, _)| from + length).find_map(|at| match prose_promise(text, at) {
+        Promise::Nothing => None,
+        kept => Some(Start { at, escaped: kept == Promise::Escaped }),
+    })
+}
+
+/// What a bracket amid prose announces: `[1]` and `[note]` are references there, not documents.
+fn prose_promise(text: &str, at: usize) -> Promise {
+    let next = next_solid(text, at + 1).0.map(|(_, c)| c);
+    let array = text[at..].starts_with('[');
+    let telling = next.is_some_and(|c| matches!(c, '{' | '[' | '\\') || Quote::opened_by(c).is_some());
+    if array && !telling { Promise::Nothing } else { promise(text, at) }
+}
+
+/// What an opening bracket announces, judged by what follows it.
+fn promise(text: &str, at: usize) -> Promise {
+    let array = text[at..].starts_with('[');
+    let rest = text[at + 1..].trim_start_matches(is_blank);
+    let inside = skip_escaped_blanks(rest);
+    let Some(c) = inside.chars().next() else {
+        return Promise::Document;
+    };
+    if inside.starts_with("```") || inside.starts_with("~~~") {
+        return Promise::Nothing;
+    }
+    if inside.starts_with("\\\"") {
+        return Promise::Escaped;
+    }
+    if array && matches!(c, '{' | '[') {
+        // The brackets that open at once share one fate; look at the first thing inside them.
+        let inner = inside.trim_start_matches(|c: char| is_blank(c) || matches!(c, '{' | '['));
+        let escaped = skip_escaped_blanks(inner).starts_with("\\\"");
+        return if escaped { Promise::Escaped } else { Promise::Document };
+    }
+    let word = &inside[..word_end(inside, 0)];
+    let solid = inside[word.len()..].trim_start_matches(is_blank).chars().next();
+    let document = match c {
+        '"' | '\'' | '}' | ']' | ',' | '/' | '#' | '.' | '\u{2026}' => true,
+        '{' => true,
+        _ if Quote::opened_by(c).is_some() => true,
+        '0'..='9' | '-' if array => true,
+        _ if array => word.is_empty() || matches!(word, "true" | "false" | "null" | "True" | "False" | "None"),
+        _ => solid == Some(':') || solid.and_then(Quote::opened_by).is_some(),
+    };
+    if document { Promise::Document } else { Promise::Nothing }
+}
+
+/// Passes over `\n` and its like, as an escaped document has them between its tokens.
+fn skip_escaped_blanks(mut text: &str) -> &str {
+    loop {
+        let rest = text.trim_start_matches(is_blank);
+        let stripped = ["\\n", "\\r", "\\t"].iter().find_map(|blank| rest.strip_prefix(blank));
+        match stripped {
+            Some(stripped) => text = stripped,
+            None => return rest,
+        }
+    }
+}
+
+/// Where the last fence of the prefix starts, if one is open there.
+fn fence_in(prefix: &str) -> Option<usize> {
+    let at = prefix.rfind("```").or_else(|| prefix.rfind("~~~"))?;
+    let mark = &prefix[at..=at];
+    Some(prefix[..at].trim_end_matches(mark).len())
+}
+
+/// `f(5, {…})`, `f(x={…})`: taking the document alone would drop the rest of the call.
+fn opens_call_with_more(prefix: &str) -> bool {
+    let mut depth = 0usize;
+    for (at, c) in prefix.char_indices().rev() {
+        match c {
+            ')' => depth += 1,
+            '(' if depth > 0 => depth -= 1,
+            '(' => {
+                let called = prefix[..at].ends_with(is_key_char);
+                return called && !prefix[at + 1..].trim().is_empty();
+            }
+            _ => {}
+        }
+    }
+    false
+}
