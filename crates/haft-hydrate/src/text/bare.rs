@@ -29,7 +29,11 @@ impl Bare {
             "False" => Self::Python("false"),
             "None" => Self::Python("null"),
             "undefined" => Self::Unsayable,
-            _ if matches!(token.trim_start_matches(['+', '-']), "NaN" | "Infinity" | "inf") => {
+            _ if matches!(
+                token.trim_start_matches(['+', '-']),
+                "NaN" | "Infinity" | "inf"
+            ) =>
+            {
                 Self::Unsayable
             }
             _ => Self::number(token.as_bytes()),
@@ -58,7 +62,11 @@ impl Bare {
             }
             at += 1 + fraction;
         } else if leading_dot {
-            return if token == b"-" { Self::CutNumber(0) } else { Self::Text };
+            return if token == b"-" {
+                Self::CutNumber(0)
+            } else {
+                Self::Text
+            };
         }
         if matches!(token.get(at), Some(b'e' | b'E')) {
             let signed = usize::from(matches!(token.get(at + 1), Some(b'+' | b'-')));
@@ -144,7 +152,10 @@ impl Parser<'_> {
         }
         self.pos = end;
         let text = &self.text[start..end];
-        if let Some(before) = text.strip_suffix('"').filter(|before| !before.contains('"')) {
+        if let Some(before) = text
+            .strip_suffix('"')
+            .filter(|before| !before.contains('"'))
+        {
             let quoted = serde_json::Value::from(before).to_string();
             return self.edit(RepairKind::MissingQuote, start..end, quoted);
         }
@@ -165,7 +176,9 @@ impl Parser<'_> {
             }
         }
         // A quote that closes a text never opened ends it, as in `[a","b"]`.
-        let mut end = rest.find([',', '[', ']', '{', '}', '\n']).unwrap_or(rest.len());
+        let mut end = rest
+            .find([',', '[', ']', '{', '}', '\n'])
+            .unwrap_or(rest.len());
         let quote = rest[..end].find("\":").or_else(|| rest[..end].find("\","));
         if let Some(quote) = quote {
             end = quote + 1;
@@ -192,7 +205,10 @@ impl Parser<'_> {
             }
             Some(_) => {
                 let end = self.token_end(self.pos);
-                if !matches!(Bare::of(&self.text[self.pos..end]), Bare::Number | Bare::Literal) {
+                if !matches!(
+                    Bare::of(&self.text[self.pos..end]),
+                    Bare::Number | Bare::Literal
+                ) {
                     return self.unreadable("a single value");
                 }
                 self.pos = end;
@@ -218,7 +234,9 @@ mod tests {
         for number in ["0", "-0", "12", "1.5", "-1.5e+3", "2E7", "0.10"] {
             assert_eq!(Bare::of(number), Bare::Number, "{number}");
         }
-        for text in ["007", "1_000", "0x1f", "+5", "1.2.3", "5kg", "e5", "-e5", "-05", "2e3.4"] {
+        for text in [
+            "007", "1_000", "0x1f", "+5", "1.2.3", "5kg", "e5", "-e5", "-05", "2e3.4",
+        ] {
             assert_eq!(Bare::of(text), Bare::Text, "{text}");
         }
         assert_eq!(Bare::of("2."), Bare::CutNumber(1));

@@ -89,37 +89,48 @@ fn find_edits(
     wanted: Root,
 ) -> Result<Found, TextRefusal> {
     if input.len() > MAX_TEXT {
-        return Err(TextRefusal::TooLarge { length: input.len(), limit: MAX_TEXT });
+        return Err(TextRefusal::TooLarge {
+            length: input.len(),
+            limit: MAX_TEXT,
+        });
     }
     let mut parser = Parser::new(input, finish, policy);
     parser.skip_blanks()?;
     let start = parser.locate(wanted)?;
     if !start.escaped {
-        return read(parser, start);
+        return read(parser, start, wanted);
     }
     let unescaped = Unescaped::of(input, start.at, escaped_end(input, start.at));
     let mut parser = Parser::new(&unescaped.text, finish, policy);
     parser
         .skip_blanks()
-        .and_then(|()| read(parser, start))
-        .map(|found| Found { edits: unescaped.compose(found.edits), ..found })
+        .and_then(|()| read(parser, start, wanted))
+        .map(|found| Found {
+            edits: unescaped.compose(found.edits),
+            ..found
+        })
         .map_err(|refusal| refusal.moved(|offset| unescaped.origin(offset)))
 }
 
 /// Reads the document at `start` and what surrounds it.
-fn read(mut parser: Parser<'_>, start: Start) -> Result<Found, TextRefusal> {
-    parser.leave_prefix(start.at)?;
+fn read(mut parser: Parser<'_>, start: Start, wanted: Root) -> Result<Found, TextRefusal> {
+    parser.leave_prefix(start.at, wanted)?;
     let scalar = !parser.text[start.at..].starts_with(['{', '[']);
     parser.document()?;
-    parser.leave_suffix(scalar)?;
-    Ok(Found { cut: parser.cut, edits: parser.edits.into_list() })
+    parser.further_documents(start.at, scalar)?;
+    parser.leave_suffix(scalar, wanted)?;
+    Ok(Found {
+        cut: parser.cut,
+        edits: parser.edits.into_list(),
+    })
 }
 
 /// Where the escaped part of the text ends: before the quote that closes the one around it.
 fn escaped_end(input: &str, start: usize) -> usize {
     let wrapped = input[..start].trim_end_matches(is_blank).ends_with('"');
     let end = input.trim_end_matches(is_blank).len();
-    let closed = wrapped && input[start..end].ends_with('"') && !input[start..end].ends_with("\\\"");
+    let closed =
+        wrapped && input[start..end].ends_with('"') && !input[start..end].ends_with("\\\"");
     if closed { end - 1 } else { input.len() }
 }
 

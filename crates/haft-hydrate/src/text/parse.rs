@@ -30,7 +30,11 @@ pub(super) enum Shape {
 
 impl Shape {
     fn closed_by(byte: u8) -> Self {
-        if byte == b'}' { Self::Object } else { Self::Array }
+        if byte == b'}' {
+            Self::Object
+        } else {
+            Self::Array
+        }
     }
 
     fn closer(self) -> &'static str {
@@ -120,6 +124,12 @@ impl<'t> Parser<'t> {
 
     pub(super) fn char_at(&self, at: usize) -> Option<char> {
         self.text[at..].chars().next()
+    }
+
+    /// Whether a string opens here; three back-ticks are a fence, not an empty string and more.
+    pub(super) fn opens_string(&self, at: usize) -> bool {
+        let opens = self.char_at(at).and_then(Quote::opened_by).is_some();
+        opens && !self.text[at..].starts_with("```")
     }
 
     /// Records a replacement at the current path.
@@ -227,7 +237,10 @@ impl<'t> Parser<'t> {
             };
         }
         let hash = rest.starts_with('#')
-            && rest[1..].chars().next().is_none_or(|c| is_blank(c) || c == '#');
+            && rest[1..]
+                .chars()
+                .next()
+                .is_none_or(|c| is_blank(c) || c == '#');
         if rest.starts_with("//") || hash {
             return match rest.find('\n') {
                 Some(length) => Some(self.pos + length),
@@ -304,7 +317,10 @@ impl<'t> Parser<'t> {
     fn comma(&mut self) -> Outcome {
         let at = self.pos;
         self.pos += 1;
-        let object = self.stack.last().is_some_and(|frame| frame.shape == Shape::Object);
+        let object = self
+            .stack
+            .last()
+            .is_some_and(|frame| frame.shape == Shape::Object);
         match self.slot() {
             Slot::Item => {
                 self.set_slot(Slot::Comma(at));
@@ -341,13 +357,14 @@ impl<'t> Parser<'t> {
     fn splits_a_number(&self) -> bool {
         let rest = self.text[self.pos..].as_bytes();
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let Some(end) = self.number_end else { return false };
+        let Some(end) = self.number_end else {
+            return false;
+        };
         digits == 3 && self.pos - end == 1 && self.byte(end) == Some(b' ')
     }
 
     fn member(&mut self) -> Outcome {
-        let first = self.char_at(self.pos).unwrap_or_default();
-        let key = if Quote::opened_by(first).is_some() {
+        let key = if self.opens_string(self.pos) {
             self.string(Place::Key)?
         } else {
             self.bare_key()?
@@ -384,18 +401,25 @@ impl<'t> Parser<'t> {
 
     /// Whether a value other than bare text starts here.
     pub(super) fn starts_value(&self) -> bool {
-        let Some(c) = self.char_at(self.pos) else { return false };
+        let Some(c) = self.char_at(self.pos) else {
+            return false;
+        };
         let word = &self.text[self.pos..word_end(self.text, self.pos)];
         matches!(c, '{' | '[' | '-' | '0'..='9')
-            || Quote::opened_by(c).is_some()
+            || self.opens_string(self.pos)
             || matches!(word, "true" | "false" | "null" | "True" | "False" | "None")
     }
 
     fn element(&mut self) -> Outcome {
         let start = self.pos;
-        let only = matches!(self.stack.last(), Some(Frame { step: Step::Index(0), .. }));
-        let quoted = self.char_at(start).and_then(Quote::opened_by).is_some();
-        if !quoted {
+        let only = matches!(
+            self.stack.last(),
+            Some(Frame {
+                step: Step::Index(0),
+                ..
+            })
+        );
+        if !self.opens_string(start) {
             return self.value(Place::Element);
         }
         let span = self.string_value(Place::Element)?;
@@ -417,7 +441,12 @@ impl<'t> Parser<'t> {
         self.edits.push_before(edit)?;
         self.open(Shape::Object)?;
         if let Some(frame) = self.stack.last_mut() {
-            *frame = Frame { slot: Slot::Item, step: Step::Key(span), bare: true, ..*frame };
+            *frame = Frame {
+                slot: Slot::Item,
+                step: Step::Key(span),
+                bare: true,
+                ..*frame
+            };
         }
         self.colon()
     }
@@ -432,9 +461,17 @@ impl<'t> Parser<'t> {
 
     fn open(&mut self, shape: Shape) -> Outcome {
         if self.stack.len() >= MAX_DEPTH {
-            return Err(TextRefusal::TooDeep { offset: self.pos, limit: MAX_DEPTH });
+            return Err(TextRefusal::TooDeep {
+                offset: self.pos,
+                limit: MAX_DEPTH,
+            });
         }
-        self.stack.push(Frame { shape, slot: Slot::Opener, step: Step::None, bare: false });
+        self.stack.push(Frame {
+            shape,
+            slot: Slot::Opener,
+            step: Step::None,
+            bare: false,
+        });
         Ok(())
     }
 
@@ -443,13 +480,8 @@ impl<'t> Parser<'t> {
         let shape = match self.byte(self.pos) {
             Some(b'{') => Shape::Object,
             Some(b'[') => Shape::Array,
-            _ => {
-                let first = self.char_at(self.pos).unwrap_or_default();
-                return match Quote::opened_by(first) {
-                    Some(_) => self.string_value(place).map(drop),
-                    None => self.bare_value(place),
-                };
-            }
+            _ if self.opens_string(self.pos) => return self.string_value(place).map(drop),
+            _ => return self.bare_value(place),
         };
         self.open(shape)?;
         self.pos += 1;
@@ -505,7 +537,10 @@ impl<'t> Parser<'t> {
 
     /// `[{"i": 1 {"i": 2}]`: an object where a key must stand (preview only).
     fn unclosed_sibling(&mut self) -> Outcome<bool> {
-        let object = self.stack.last().is_some_and(|frame| frame.shape == Shape::Object);
+        let object = self
+            .stack
+            .last()
+            .is_some_and(|frame| frame.shape == Shape::Object);
         if !object || self.byte(self.pos) != Some(b'{') {
             return Ok(false);
         }
@@ -528,7 +563,10 @@ impl<'t> Parser<'t> {
         if self.finish == FinishReason::Length {
             self.truncated()?;
         }
-        let object = self.stack.last().is_some_and(|frame| frame.shape == Shape::Object);
+        let object = self
+            .stack
+            .last()
+            .is_some_and(|frame| frame.shape == Shape::Object);
         match self.slot() {
             Slot::Opener => self.truncated()?,
             Slot::Comma(at) => {
@@ -549,7 +587,12 @@ impl<'t> Parser<'t> {
         if self.mismatch.is_some() {
             self.edits.admit(RepairKind::Reinterpreted, self.pos)?;
         }
-        let closers: String = self.stack.iter().rev().map(|frame| frame.shape.closer()).collect();
+        let closers: String = self
+            .stack
+            .iter()
+            .rev()
+            .map(|frame| frame.shape.closer())
+            .collect();
         self.stack.clear();
         self.edit(RepairKind::MissingClose, self.pos..self.pos, closers)
     }

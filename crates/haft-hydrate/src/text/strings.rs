@@ -108,7 +108,7 @@ impl Parser<'_> {
     }
 
     /// The next character behind blanks and comments.
-    fn solid_behind(&self, from: usize) -> Option<(usize, char)> {
+    pub(super) fn solid_behind(&self, from: usize) -> Option<(usize, char)> {
         let (mut at, mut c) = next_solid(self.text, from).0?;
         while c == '/' && self.text[at..].starts_with("/*") {
             let length = self.text[at..].find("*/")?;
@@ -135,7 +135,11 @@ impl Parser<'_> {
         loop {
             self.pos = special(self.text.as_bytes(), self.pos, quote);
             if self.pos >= stop {
-                return if forced { self.close_forced(&scan, stop) } else { self.cut_string(&scan) };
+                return if forced {
+                    self.close_forced(&scan, stop)
+                } else {
+                    self.cut_string(&scan)
+                };
             }
             let c = self.char_at(self.pos).unwrap_or_default();
             let end = self.pos + c.len_utf8();
@@ -216,12 +220,18 @@ impl Parser<'_> {
     fn close_string(&mut self, scan: &Scan, end: usize) -> Outcome<Body> {
         let close = self.pos..end;
         if !scan.is_evident(close.start) {
-            self.edits.admit(RepairKind::GuessedQuote, scan.first_inner)?;
-            self.edits.retag(scan.mark, RepairKind::InnerQuote, RepairKind::GuessedQuote);
+            self.edits
+                .admit(RepairKind::GuessedQuote, scan.first_inner)?;
+            self.edits
+                .retag(scan.mark, RepairKind::InnerQuote, RepairKind::GuessedQuote);
         }
         self.settle_backslashes(scan)?;
         self.pos = end;
-        Ok(Body { content: scan.start..close.start, close, quote: scan.quote })
+        Ok(Body {
+            content: scan.start..close.start,
+            close,
+            quote: scan.quote,
+        })
     }
 
     /// A string with both `\d` and `\n` in it may mean a line end or a folder named `n…`.
@@ -248,7 +258,11 @@ impl Parser<'_> {
         self.settle_backslashes(scan)?;
         self.insert(RepairKind::CutString, self.pos, "\"")?;
         let at = self.pos;
-        Ok(Body { content: scan.start..at, close: at..at, quote: scan.quote })
+        Ok(Body {
+            content: scan.start..at,
+            close: at..at,
+            quote: scan.quote,
+        })
     }
 
     /// Where a missing quote would belong if this one opened the next string (preview only).
@@ -281,7 +295,11 @@ impl Parser<'_> {
             self.edits.rewind_to(at);
             self.insert(RepairKind::MissingQuote, at, "\"")?;
         }
-        Ok(Body { content: scan.start..at, close: at..at, quote: scan.quote })
+        Ok(Body {
+            content: scan.start..at,
+            close: at..at,
+            quote: scan.quote,
+        })
     }
 
     // ---- what a quote means --------------------------------------------------------------------
@@ -290,7 +308,9 @@ impl Parser<'_> {
     /// quote, so that all judgements together stay linear.
     fn verdict(&self, scan: &Scan, end: usize) -> Verdict {
         let (next, newline) = next_solid(self.text, end);
-        let Some((at, c)) = next else { return Verdict::Close };
+        let Some((at, c)) = next else {
+            return Verdict::Close;
+        };
         match scan.place {
             Place::Key => self.key_verdict(at, c),
             Place::Root => self.root_verdict(at, c),
@@ -309,7 +329,11 @@ impl Parser<'_> {
                 matches!(word, "true" | "false" | "null" | "True" | "False" | "None")
             }
         };
-        if closes { Verdict::Close } else { Verdict::Inner }
+        if closes {
+            Verdict::Close
+        } else {
+            Verdict::Inner
+        }
     }
 
     fn root_verdict(&self, at: usize, c: char) -> Verdict {
@@ -318,7 +342,11 @@ impl Parser<'_> {
             ')' => self.enclosure.call,
             _ => self.ends_value(at, c),
         };
-        if closes { Verdict::Close } else { Verdict::Inner }
+        if closes {
+            Verdict::Close
+        } else {
+            Verdict::Inner
+        }
     }
 
     fn member_verdict(&self, at: usize, c: char, newline: bool) -> Verdict {
@@ -329,7 +357,11 @@ impl Parser<'_> {
             _ if Quote::opened_by(c).is_some() => newline || self.string_before_colon(at, c),
             _ => newline && self.word_before_colon(at),
         };
-        if closes { Verdict::Close } else { Verdict::Inner }
+        if closes {
+            Verdict::Close
+        } else {
+            Verdict::Inner
+        }
     }
 
     fn element_verdict(&self, at: usize, c: char, newline: bool) -> Verdict {
@@ -339,7 +371,11 @@ impl Parser<'_> {
             _ if self.ends_value(at, c) => true,
             _ => newline && Quote::opened_by(c).is_some(),
         };
-        if closes { Verdict::Close } else { Verdict::Inner }
+        if closes {
+            Verdict::Close
+        } else {
+            Verdict::Inner
+        }
     }
 
     /// What may follow a value wherever it stands: a comment, another literal to be joined, the
@@ -445,7 +481,11 @@ impl Parser<'_> {
     fn unicode_escape(&mut self) -> Outcome {
         let at = self.pos;
         let digits = self.text.as_bytes().get(at + 2..).unwrap_or_default();
-        let good = digits.iter().take(4).take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let good = digits
+            .iter()
+            .take(4)
+            .take_while(|byte| byte.is_ascii_hexdigit())
+            .count();
         if good < 4 && good == digits.len() {
             self.pos = self.text.len();
             self.truncated()?;
@@ -475,7 +515,10 @@ impl Parser<'_> {
             self.truncated()?;
             return self.delete(RepairKind::CutString, high..self.text.len());
         }
-        Err(TextRefusal::Unreadable { offset: high, expected: "a surrogate pair" })
+        Err(TextRefusal::Unreadable {
+            offset: high,
+            expected: "a surrogate pair",
+        })
     }
 
     /// The code unit of the `\uXXXX` at `at`; 0 if there is none.

@@ -4,11 +4,13 @@
 //! would go on with; prose is any text around the only candidate, and it is refused as soon as it
 //! looks like a piece of JSON itself, because then something would be thrown away.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use haft_core::RepairKind;
 
 use super::chars::{Quote, is_blank, is_key_char, next_solid, word_end};
+use super::edits::Edit;
 use super::parse::{Outcome, Parser, is_word};
 use super::{Root, TextRefusal};
 
@@ -45,12 +47,20 @@ impl Parser<'_> {
         if bracket {
             match promise(self.text, from) {
                 Promise::Nothing => {}
-                kept => return Ok(Start { at: from, escaped: kept == Promise::Escaped }),
+                kept => {
+                    return Ok(Start {
+                        at: from,
+                        escaped: kept == Promise::Escaped,
+                    });
+                }
             }
         }
         if wanted == Root::Any {
             if self.text[from..].starts_with("\\\"") {
-                return Ok(Start { at: from, escaped: true });
+                return Ok(Start {
+                    at: from,
+                    escaped: true,
+                });
             }
             if self.starts_scalar(first) {
                 return Ok(Start::plain(from));
@@ -67,10 +77,7 @@ impl Parser<'_> {
     }
 
     fn starts_scalar(&self, first: char) -> bool {
-        matches!(first, '0'..='9' | '-' | '.' | '+') || {
-            let fence = self.text[self.pos..].starts_with("```");
-            (Quote::opened_by(first).is_some() && !fence) || self.starts_value()
-        }
+        matches!(first, '.' | '+') || (self.starts_value() && !matches!(first, '{' | '['))
     }
 
     /// `callback(2)`: where the argument starts.
@@ -84,7 +91,7 @@ impl Parser<'_> {
     // ---- before the document -------------------------------------------------------------------
 
     /// Drops what stands between the current position and the document.
-    pub(super) fn leave_prefix(&mut self, start: usize) -> Outcome {
+    pub(super) fn leave_prefix(&mut self, start: usize, wanted: Root) -> Outcome {
         let range = self.pos..start;
         let prefix = &self.text[range.clone()];
         self.pos = start;
@@ -99,15 +106,25 @@ impl Parser<'_> {
             let (prose, marks) = (range.start..range.start + fence, range.start + fence..start);
             self.check_prose(prose.clone())?;
             if !self.text[prose.clone()].trim().is_empty() {
-                self.delete(RepairKind::Prose, prose)?;
+                self.drop_prose(prose, wanted)?;
             }
             return self.delete(RepairKind::CodeFence, marks);
         }
         let kind = self.prefix_kind(trimmed, &prefix[trimmed.len()..])?;
         if kind == RepairKind::Prose {
             self.check_prose(range.clone())?;
+            return self.drop_prose(range, wanted);
         }
         self.delete(kind, range)
+    }
+
+    /// Drops prose. Where any value is legal the prose itself may be the value, so that taking the
+    /// object out of it is a guess.
+    fn drop_prose(&mut self, range: Range<usize>, wanted: Root) -> Outcome {
+        if wanted == Root::Any {
+            self.edits.admit(RepairKind::Reinterpreted, range.start)?;
+        }
+        self.delete(RepairKind::Prose, range)
     }
 
     fn prefix_kind(&self, trimmed: &str, blanks: &str) -> Outcome<RepairKind> {
@@ -137,30 +154,33 @@ impl Parser<'_> {
     // ---- behind the document -------------------------------------------------------------------
 
     /// Drops what stands behind the document, or refuses it.
-    pub(super) fn leave_suffix(&mut self, scalar: bool) -> Outcome {
+    pub(super) fn leave_suffix(&mut self, scalar: bool, wanted: Root) -> Outcome {
         self.closing_marks()?;
         if self.pos >= self.text.len() {
             return Ok(());
         }
         let rest = self.pos..self.text.len();
         let first = self.char_at(self.pos).unwrap_or_default();
-        let before = self.text[..self.pos].chars().next_back().unwrap_or_default();
-        let adjacent = is_key_char(first) && !is_blank(before) && !matches!(before, '`' | '~' | ')');
-        if adjacent || matches!(first, ',' | ':' | '=' | '+') {
-            return self.many_or_unreadable();
-        }
-        if scalar {
+        let before = self.text[..self.pos]
+            .chars()
+            .next_back()
+            .unwrap_or_default();
+        let adjacent =
+            is_key_char(first) && !is_blank(before) && !matches!(before, '`' | '~' | ')');
+        if scalar || adjacent || matches!(first, ',' | ':' | '=' | '+') {
             return self.many_or_unreadable();
         }
         self.check_prose(rest.clone())?;
         self.pos = rest.end;
-        self.delete(RepairKind::Prose, rest)
+        self.drop_prose(rest, wanted)
     }
 
     fn many_or_unreadable<T>(&self) -> Outcome<T> {
         let rest = self.text[self.pos..].trim_start_matches([',', ' ', '\n', '\r', '\t']);
         if rest.starts_with(['{', '[', '"']) || rest.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(TextRefusal::ManyValues { offset: self.text.len() - rest.len() });
+            return Err(TextRefusal::ManyValues {
+                offset: self.text.len() - rest.len(),
+            });
         }
         self.unreadable("the end of the text")
     }
@@ -192,6 +212,58 @@ impl Parser<'_> {
         }
     }
 
+    /// Reads the values that follow the first one into one array (preview only).
+    pub(super) fn further_documents(&mut self, start: usize, scalar: bool) -> Outcome {
+        let mut many = false;
+        while self.next_document(scalar)? {
+            if !many {
+                let (kind, after) = (RepairKind::ManyRoots, Cow::Borrowed("["));
+                let edit = Edit {
+                    kind,
+                    range: start..start,
+                    after,
+                    path: String::new(),
+                };
+                self.edits.push_before(edit)?;
+                many = true;
+            }
+            self.document()?;
+        }
+        if many {
+            self.insert(RepairKind::ManyRoots, self.pos, "]")?;
+        }
+        Ok(())
+    }
+
+    /// Whether another document follows on a line of its own or behind a comma (preview only);
+    /// if so, reads up to it.
+    fn next_document(&mut self, scalar: bool) -> Outcome<bool> {
+        if !self.is_preview() {
+            return Ok(false);
+        }
+        let end = self.pos;
+        self.skip_blanks()?;
+        let at = self.pos;
+        let comma = self.byte(at) == Some(b',');
+        let newline = self.text[end..at].contains(['\n', '\r']);
+        let starts = self
+            .solid_behind(at + usize::from(comma))
+            .is_some_and(|(_, c)| {
+                matches!(c, '{' | '[')
+                    || (scalar && !matches!(c, '}' | ']' | ')' | ';' | '`' | '~'))
+            });
+        if !starts || !(comma || newline) {
+            return Ok(false);
+        }
+        if comma {
+            self.pos += 1;
+            self.skip_blanks()?;
+        } else {
+            self.insert(RepairKind::ManyRoots, at, ",")?;
+        }
+        Ok(true)
+    }
+
     // ---- prose ---------------------------------------------------------------------------------
 
     /// Refuses prose that holds another document or a piece of one.
@@ -219,7 +291,10 @@ impl Parser<'_> {
             };
             if fragment {
                 let offset = range.start + at;
-                return Err(TextRefusal::Unreadable { offset, expected: "prose without pieces of JSON" });
+                return Err(TextRefusal::Unreadable {
+                    offset,
+                    expected: "prose without pieces of JSON",
+                });
             }
             if !is_blank(c) {
                 quoted = c == '"';
@@ -232,18 +307,30 @@ impl Parser<'_> {
 /// The first candidate at or after `from`.
 fn candidate(text: &str, from: usize) -> Option<Start> {
     let brackets = text[from..].match_indices(['{', '[']);
-    brackets.map(|(length, _)| from + length).find_map(|at| match prose_promise(text, at) {
-        Promise::Nothing => None,
-        kept => Some(Start { at, escaped: kept == Promise::Escaped }),
-    })
+    brackets
+        .map(|(length, _)| from + length)
+        .find_map(|at| match prose_promise(text, at) {
+            Promise::Nothing => None,
+            kept => Some(Start {
+                at,
+                escaped: kept == Promise::Escaped,
+            }),
+        })
 }
 
 /// What a bracket amid prose announces: `[1]` and `[note]` are references there, not documents.
 fn prose_promise(text: &str, at: usize) -> Promise {
     let next = next_solid(text, at + 1).0.map(|(_, c)| c);
     let array = text[at..].starts_with('[');
-    let telling = next.is_some_and(|c| matches!(c, '{' | '[' | '\\') || Quote::opened_by(c).is_some());
-    if array && !telling { Promise::Nothing } else { promise(text, at) }
+    let telling =
+        next.is_some_and(|c| matches!(c, '{' | '[' | '\\') || Quote::opened_by(c).is_some());
+    let before = text[..at].trim_end_matches([' ', '\t']);
+    let on_its_own = before.ends_with(['\n', '\r', '`', '~']);
+    if array && !telling && !on_its_own {
+        Promise::Nothing
+    } else {
+        promise(text, at)
+    }
 }
 
 /// What an opening bracket announces, judged by what follows it.
@@ -264,26 +351,40 @@ fn promise(text: &str, at: usize) -> Promise {
         // The brackets that open at once share one fate; look at the first thing inside them.
         let inner = inside.trim_start_matches(|c: char| is_blank(c) || matches!(c, '{' | '['));
         let escaped = skip_escaped_blanks(inner).starts_with("\\\"");
-        return if escaped { Promise::Escaped } else { Promise::Document };
+        return if escaped {
+            Promise::Escaped
+        } else {
+            Promise::Document
+        };
     }
     let word = &inside[..word_end(inside, 0)];
-    let solid = inside[word.len()..].trim_start_matches(is_blank).chars().next();
+    let solid = inside[word.len()..]
+        .trim_start_matches(is_blank)
+        .chars()
+        .next();
     let document = match c {
-        '"' | '\'' | '}' | ']' | ',' | '/' | '#' | '.' | '\u{2026}' => true,
-        '{' => true,
+        '{' | '}' | ']' | ',' | '/' | '#' | '.' | '\u{2026}' => true,
         _ if Quote::opened_by(c).is_some() => true,
         '0'..='9' | '-' if array => true,
-        _ if array => word.is_empty() || matches!(word, "true" | "false" | "null" | "True" | "False" | "None"),
+        _ if array => {
+            word.is_empty() || matches!(word, "true" | "false" | "null" | "True" | "False" | "None")
+        }
         _ => solid == Some(':') || solid.and_then(Quote::opened_by).is_some(),
     };
-    if document { Promise::Document } else { Promise::Nothing }
+    if document {
+        Promise::Document
+    } else {
+        Promise::Nothing
+    }
 }
 
 /// Passes over `\n` and its like, as an escaped document has them between its tokens.
 fn skip_escaped_blanks(mut text: &str) -> &str {
     loop {
         let rest = text.trim_start_matches(is_blank);
-        let stripped = ["\\n", "\\r", "\\t"].iter().find_map(|blank| rest.strip_prefix(blank));
+        let stripped = ["\\n", "\\r", "\\t"]
+            .iter()
+            .find_map(|blank| rest.strip_prefix(blank));
         match stripped {
             Some(stripped) => text = stripped,
             None => return rest,
