@@ -91,14 +91,17 @@ impl Parser<'_> {
     /// Reads a value that is neither quoted nor bracketed.
     pub(super) fn bare_value(&mut self, place: Place) -> Outcome {
         let start = self.pos;
+        self.note_escaped();
+        if self.meets_escaped {
+            return self.unreadable("a value");
+        }
         let end = self.token_end(start);
         let bare = Bare::of(&self.text[start..end]);
-        if matches!(bare, Bare::Text | Bare::Unsayable | Bare::CutNumber(_)) {
-            if end == self.text.len() && end > start {
-                self.pos = end;
-                self.truncated()?;
-                self.pos = start;
-            }
+        let incomplete = matches!(bare, Bare::Text | Bare::Unsayable | Bare::CutNumber(_));
+        if incomplete && end == self.text.len() && end > start {
+            self.pos = end;
+            self.truncated()?;
+            self.pos = start;
         }
         match bare {
             Bare::Number => self.number_end = Some(end),
@@ -164,9 +167,9 @@ impl Parser<'_> {
     }
 
     fn text_length(&self, rest: &str) -> usize {
-        if rest.starts_with('/') {
+        if let Some(regex) = rest.strip_prefix('/') {
             let mut escaped = false;
-            let close = rest[1..].find(|c| {
+            let close = regex.find(|c| {
                 let found = c == '/' && !escaped;
                 escaped = c == '\\' && !escaped;
                 found

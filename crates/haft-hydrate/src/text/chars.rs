@@ -92,3 +92,8 @@ pub(super) fn word_end(text: &str, from: usize) -> usize {
         .find(|c| !is_key_char(c))
         .map_or(text.len(), |length| from + length)
 }
+
+/// Whether a literal of JSON or of Python.
+pub(super) fn is_literal(word: &str) -> bool {
+    matches!(word, "true" | "false" | "null" | "True" | "False" | "None")
+}

@@ -112,7 +112,7 @@ impl Edits {
         }
     }
 
-    pub(super) fn into_list(self) -> Vec<Edit> {
-        self.list
+    pub(super) fn take(&mut self) -> Vec<Edit> {
+        std::mem::take(&mut self.list)
     }
 }

@@ -3,19 +3,21 @@
 mod bare;
 mod chars;
 mod edits;
-mod escaped;
+mod escapes;
 mod parse;
 mod refusal;
 mod strings;
+mod structure;
 mod surroundings;
+mod unescape;
 
 use haft_core::{FinishReason, RepairEvent};
 
 use self::chars::is_blank;
 use self::edits::Edit;
-use self::escaped::Unescaped;
 use self::parse::Parser;
 use self::surroundings::Start;
+use self::unescape::Unescaped;
 
 pub use self::refusal::TextRefusal;
 
@@ -96,32 +98,39 @@ fn find_edits(
     }
     let mut parser = Parser::new(input, finish, policy);
     parser.skip_blanks()?;
-    let start = parser.locate(wanted)?;
+    let mut start = parser.locate(wanted)?;
     if !start.escaped {
-        return read(parser, start, wanted);
+        let found = read(&mut parser, start, wanted);
+        if !parser.meets_escaped {
+            return found;
+        }
+        start.escaped = true;
     }
     let unescaped = Unescaped::of(input, start.at, escaped_end(input, start.at));
     let mut parser = Parser::new(&unescaped.text, finish, policy);
-    parser
+    let found = parser
         .skip_blanks()
-        .and_then(|()| read(parser, start, wanted))
-        .map(|found| Found {
-            edits: unescaped.compose(found.edits),
-            ..found
-        })
-        .map_err(|refusal| refusal.moved(|offset| unescaped.origin(offset)))
+        .and_then(|()| read(&mut parser, start, wanted))
+        .map_err(|refusal| refusal.moved(|offset| unescaped.origin(offset)))?;
+    let edits = unescaped.compose(found.edits);
+    if edits.len() > MAX_EVENTS {
+        return Err(TextRefusal::TooManyEdits { limit: MAX_EVENTS });
+    }
+    Ok(Found { edits, ..found })
 }
 
 /// Reads the document at `start` and what surrounds it.
-fn read(mut parser: Parser<'_>, start: Start, wanted: Root) -> Result<Found, TextRefusal> {
-    parser.leave_prefix(start.at, wanted)?;
-    let scalar = !parser.text[start.at..].starts_with(['{', '[']);
+fn read(parser: &mut Parser<'_>, start: Start, wanted: Root) -> Result<Found, TextRefusal> {
+    // Taking off the escapes may have turned `\n` before the document into a blank.
+    let start = start.at.max(parser.pos);
+    parser.leave_prefix(start, wanted)?;
+    let scalar = !parser.text[start..].starts_with(['{', '[']);
     parser.document()?;
-    parser.further_documents(start.at, scalar)?;
+    parser.further_documents(start, scalar)?;
     parser.leave_suffix(scalar, wanted)?;
     Ok(Found {
         cut: parser.cut,
-        edits: parser.edits.into_list(),
+        edits: parser.edits.take(),
     })
 }
 

@@ -9,9 +9,9 @@ use std::ops::Range;
 
 use haft_core::RepairKind;
 
-use super::chars::{Quote, is_blank, next_solid, word_end};
+use super::MAX_RESCANS;
+use super::chars::{Quote, is_blank, is_literal, next_solid, word_end};
 use super::parse::{Outcome, Parser, Place};
-use super::{MAX_RESCANS, TextRefusal};
 
 /// How many characters a key that is looked for ahead may have.
 const MAX_KEY_AHEAD: usize = 256;
@@ -34,7 +34,7 @@ struct Body {
 }
 
 /// What was seen inside the string so far.
-struct Scan {
+pub(super) struct Scan {
     place: Place,
     quote: Quote,
     start: usize,
@@ -43,8 +43,8 @@ struct Scan {
     paired: bool,
     first_inner: usize,
     inner_end: usize,
-    lone_backslash: bool,
-    other_escape: bool,
+    pub(super) lone_backslash: bool,
+    pub(super) other_escape: bool,
 }
 
 impl Scan {
@@ -81,6 +81,7 @@ impl Parser<'_> {
         let quote = Quote::opened_by(first).unwrap_or(Quote::Double);
         let open = self.pos..self.pos + first.len_utf8();
         self.pos = open.end;
+        self.plain_strings |= quote == Quote::Double;
         self.requote(open, quote)?;
         self.body(place, quote, self.text.len())
     }
@@ -287,14 +288,10 @@ impl Parser<'_> {
         self.settle_backslashes(scan)?;
         let content = self.text[scan.start..stop].trim_end_matches(is_blank);
         let at = scan.start + content.len();
-        self.pos = stop;
-        if at == stop {
-            self.insert(RepairKind::MissingQuote, at, "\"")?;
-        } else {
-            // The raw blanks between content and border may have been escaped on the way.
-            self.edits.rewind_to(at);
-            self.insert(RepairKind::MissingQuote, at, "\"")?;
-        }
+        self.pos = at;
+        // The raw blanks between content and border may have been escaped on the way.
+        self.edits.rewind_to(at);
+        self.insert(RepairKind::MissingQuote, at, "\"")?;
         Ok(Body {
             content: scan.start..at,
             close: at..at,
@@ -312,6 +309,7 @@ impl Parser<'_> {
             return Verdict::Close;
         };
         match scan.place {
+            _ if c == '+' && self.is_quoted_plus(at) => Verdict::Border,
             Place::Key => self.key_verdict(at, c),
             Place::Root => self.root_verdict(at, c),
             Place::Member => self.member_verdict(at, c, newline),
@@ -366,10 +364,10 @@ impl Parser<'_> {
 
     fn element_verdict(&self, at: usize, c: char, newline: bool) -> Verdict {
         let closes = match c {
-            ',' | ']' | '}' | ':' | '{' | '[' => true,
-            '0'..='9' | '-' => newline || self.is_preview(),
+            ',' | ']' | '}' | ':' => true,
+            '{' | '[' | '0'..='9' | '-' => newline || self.is_preview(),
             _ if self.ends_value(at, c) => true,
-            _ => newline && Quote::opened_by(c).is_some(),
+            _ => newline && (Quote::opened_by(c).is_some() || self.is_literal_line(at)),
         };
         if closes {
             Verdict::Close
@@ -388,7 +386,7 @@ impl Parser<'_> {
             '+' => self.joins(at),
             '`' => self.enclosure.fence && rest.starts_with("```"),
             '~' => self.enclosure.fence && rest.starts_with("~~~"),
-            '<' => rest.starts_with("</"),
+            '<' => self.enclosure.tag && rest.starts_with("</"),
             ')' => self.enclosure.call && self.stack.len() == 1,
             _ => false,
         }
@@ -398,18 +396,24 @@ impl Parser<'_> {
         matches!(self.byte(at + 1), Some(b'/' | b'*'))
     }
 
-    /// Whether the `+` joins two literals. In `"C "+" D"` it is a quoted word as likely as not.
+    /// Whether the `+` joins two literals. A comment is not looked through here: many quotes before
+    /// one long comment would cost its length each.
     fn joins(&self, plus: usize) -> bool {
-        // A comment is not looked through here: many quotes before one long comment would cost
-        // its length each.
-        let Some((at, c)) = next_solid(self.text, plus + 1).0 else {
-            return false;
-        };
+        let next = next_solid(self.text, plus + 1).0;
+        next.is_some_and(|(at, c)| {
+            Quote::opened_by(c).is_some() || (c == '/' && self.is_comment(at))
+        })
+    }
+
+    /// `"C "+" D"`: a quoted plus within a text as likely as two literals.
+    fn is_quoted_plus(&self, plus: usize) -> bool {
         let before = self.text[..self.pos].chars().next_back();
-        let after = self.char_at(at + c.len_utf8());
-        let tight = at == plus + 1 && self.pos + 1 == plus;
-        let quoted_word = tight && before.is_some_and(is_blank) && after.is_some_and(is_blank);
-        (Quote::opened_by(c).is_some() || c == '/' && self.is_comment(at)) && !quoted_word
+        let mut behind = self.text[plus + 1..].chars();
+        let quote = behind.next().and_then(Quote::opened_by);
+        self.pos + 1 == plus
+            && quote.is_some()
+            && before.is_some_and(is_blank)
+            && behind.next().is_some_and(is_blank)
     }
 
     /// Whether the string that starts at `at` is a key: its next quote stands before a colon.
@@ -424,107 +428,17 @@ impl Parser<'_> {
         matches!(next, Some((_, ':')))
     }
 
+    /// Whether a literal stands here with nothing but punctuation behind it in its line.
+    fn is_literal_line(&self, at: usize) -> bool {
+        let end = word_end(self.text, at);
+        let behind = self.text[end..].trim_start_matches([' ', '\t']);
+        is_literal(&self.text[at..end])
+            && (behind.is_empty() || behind.starts_with([',', ']', '}', '\n', '\r', '/', '#']))
+    }
+
     fn word_before_colon(&self, at: usize) -> bool {
         let end = word_end(self.text, at);
         end > at && matches!(next_solid(self.text, end).0, Some((_, ':')))
-    }
-
-    // ---- escapes -------------------------------------------------------------------------------
-
-    fn escape(&mut self, scan: &mut Scan) -> Outcome {
-        let at = self.pos;
-        match self.byte(at + 1) {
-            None => {
-                self.pos = self.text.len();
-                self.truncated()?;
-                self.delete(RepairKind::CutString, at..at + 1)
-            }
-            Some(b'"') => {
-                self.pos += 2;
-                Ok(())
-            }
-            Some(b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                scan.other_escape = true;
-                self.pos += 2;
-                Ok(())
-            }
-            Some(b'u') => {
-                scan.other_escape = true;
-                self.unicode_escape()
-            }
-            Some(b'\'' | b'`') => {
-                self.pos += 2;
-                self.delete(RepairKind::ForeignEscape, at..at + 1)
-            }
-            // JavaScript and Python drop such a line end; a model may have meant to keep it.
-            Some(b'\n' | b'\r') => {
-                self.pos += 1;
-                self.delete(RepairKind::GuessedBackslash, at..at + 1)
-            }
-            Some(b'x') if self.is_hex(at + 2..at + 4) => {
-                self.pos += 1;
-                self.insert(RepairKind::GuessedBackslash, at, "\\")
-            }
-            Some(_) => {
-                scan.lone_backslash = true;
-                self.pos += 1;
-                self.insert(RepairKind::LoneBackslash, at, "\\")
-            }
-        }
-    }
-
-    fn is_hex(&self, range: Range<usize>) -> bool {
-        let digits = self.text.as_bytes().get(range);
-        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
-    }
-
-    fn unicode_escape(&mut self) -> Outcome {
-        let at = self.pos;
-        let digits = self.text.as_bytes().get(at + 2..).unwrap_or_default();
-        let good = digits
-            .iter()
-            .take(4)
-            .take_while(|byte| byte.is_ascii_hexdigit())
-            .count();
-        if good < 4 && good == digits.len() {
-            self.pos = self.text.len();
-            self.truncated()?;
-            return self.delete(RepairKind::CutString, at..self.text.len());
-        }
-        if good < 4 {
-            return self.unreadable("four hexadecimal digits after `\\u`");
-        }
-        self.pos += 6;
-        match self.code_unit(at) {
-            0xd800..=0xdbff => self.low_surrogate(at),
-            0xdc00..=0xdfff => self.unreadable("a surrogate pair"),
-            _ => Ok(()),
-        }
-    }
-
-    fn low_surrogate(&mut self, high: usize) -> Outcome {
-        let at = high + 6;
-        let rest = &self.text[at..];
-        if rest.starts_with("\\u") && (0xdc00..=0xdfff).contains(&self.code_unit(at)) {
-            self.pos = at + 6;
-            return Ok(());
-        }
-        if rest.len() < 6 && (rest.is_empty() || "\\u".starts_with(rest) || rest.starts_with("\\u"))
-        {
-            self.pos = self.text.len();
-            self.truncated()?;
-            return self.delete(RepairKind::CutString, high..self.text.len());
-        }
-        Err(TextRefusal::Unreadable {
-            offset: high,
-            expected: "a surrogate pair",
-        })
-    }
-
-    /// The code unit of the `\uXXXX` at `at`; 0 if there is none.
-    fn code_unit(&self, at: usize) -> u16 {
-        let digits = self.text.get(at + 2..at + 6).unwrap_or_default();
-        u16::from_str_radix(digits, 16).unwrap_or(0)
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use haft_core::RepairKind;
 
-use super::chars::{Quote, is_blank, is_key_char, next_solid, word_end};
+use super::chars::{Quote, is_blank, is_key_char, is_literal, next_solid, word_end};
 use super::edits::Edit;
 use super::parse::{Outcome, Parser, is_word};
 use super::{Root, TextRefusal};
@@ -83,9 +83,9 @@ impl Parser<'_> {
     /// `callback(2)`: where the argument starts.
     fn called_scalar(&self) -> Option<usize> {
         let name = word_end(self.text, self.pos);
-        let (bracket, c) = next_solid(self.text, name).0?;
+        let (bracket, _) = next_solid(self.text, name).0.filter(|(_, c)| *c == '(')?;
         let (inside, _) = next_solid(self.text, bracket + 1).0?;
-        (c == '(' && name > self.pos).then_some(inside)
+        (name > self.pos).then_some(inside)
     }
 
     // ---- before the document -------------------------------------------------------------------
@@ -102,9 +102,10 @@ impl Parser<'_> {
         let fence = fence_in(prefix);
         self.enclosure.fence = fence.is_some();
         self.enclosure.call = trimmed.ends_with('(');
+        self.enclosure.tag = prefix.contains('<');
         if let Some(fence) = fence {
             let (prose, marks) = (range.start..range.start + fence, range.start + fence..start);
-            self.check_prose(prose.clone())?;
+            self.check_prose(range)?;
             if !self.text[prose.clone()].trim().is_empty() {
                 self.drop_prose(prose, wanted)?;
             }
@@ -128,15 +129,15 @@ impl Parser<'_> {
     }
 
     fn prefix_kind(&self, trimmed: &str, blanks: &str) -> Outcome<RepairKind> {
-        if let Some(name) = trimmed.strip_suffix('(') {
-            if is_word(name.trim_end()) {
-                return Ok(RepairKind::CallWrapper);
-            }
+        let word_before = |mark: &[char]| {
+            let word = trimmed.strip_suffix(mark);
+            word.is_some_and(|word| is_word(word.trim_end_matches(is_blank)))
+        };
+        if word_before(&['(']) {
+            return Ok(RepairKind::CallWrapper);
         }
-        if let Some(label) = trimmed.strip_suffix([':', '=']) {
-            if is_word(label.trim_end()) {
-                return Ok(RepairKind::Label);
-            }
+        if word_before(&[':', '=']) {
+            return Ok(RepairKind::Label);
         }
         if is_word(trimmed) {
             // `callback {}` is neither a label nor a call.
@@ -165,8 +166,8 @@ impl Parser<'_> {
             .chars()
             .next_back()
             .unwrap_or_default();
-        let adjacent =
-            is_key_char(first) && !is_blank(before) && !matches!(before, '`' | '~' | ')');
+        let starts_word = first.is_alphanumeric() || matches!(first, '_' | '$');
+        let adjacent = starts_word && !is_blank(before) && !matches!(before, '`' | '~' | ')');
         if scalar || adjacent || matches!(first, ',' | ':' | '=' | '+') {
             return self.many_or_unreadable();
         }
@@ -268,40 +269,43 @@ impl Parser<'_> {
 
     /// Refuses prose that holds another document or a piece of one.
     fn check_prose(&self, range: Range<usize>) -> Outcome {
-        let prose = &self.text[range.clone()];
         if let Some(other) = candidate(&self.text[..range.end], range.start) {
             return Err(TextRefusal::ManyValues { offset: other.at });
         }
-        let mut depth = 0usize;
-        let mut quoted = false;
-        for (at, c) in prose.char_indices() {
-            let fragment = match c {
-                '{' => {
-                    depth += 1;
-                    false
-                }
-                '}' if depth == 0 => true,
-                '}' => {
-                    depth -= 1;
-                    false
-                }
-                // `"key":` is a member whose braces got lost.
-                ':' => quoted,
-                _ => false,
-            };
-            if fragment {
-                let offset = range.start + at;
-                return Err(TextRefusal::Unreadable {
-                    offset,
-                    expected: "prose without pieces of JSON",
-                });
-            }
-            if !is_blank(c) {
-                quoted = c == '"';
-            }
+        match piece_of_json(&self.text[range.clone()]) {
+            None => Ok(()),
+            Some(at) => Err(TextRefusal::Unreadable {
+                offset: range.start + at,
+                expected: "prose without pieces of JSON",
+            }),
         }
-        Ok(())
     }
+}
+
+/// Where prose stops being prose: at a closing bracket that nothing opened, or at the colon of a
+/// `"key":` that no word leads up to.
+fn piece_of_json(prose: &str) -> Option<usize> {
+    let (mut braces, mut brackets) = (0usize, 0usize);
+    let mut before = None;
+    // What stood before the last two quotes.
+    let mut quoted = [None, None];
+    for (at, c) in prose.char_indices().filter(|(_, c)| !is_blank(*c)) {
+        match c {
+            '{' => braces += 1,
+            '[' => brackets += 1,
+            '}' if braces == 0 => return Some(at),
+            ']' if brackets == 0 => return Some(at),
+            '}' => braces -= 1,
+            ']' => brackets -= 1,
+            '"' => quoted = [quoted[1], before],
+            ':' if before == Some('"') && !quoted[0].is_some_and(char::is_alphanumeric) => {
+                return Some(at);
+            }
+            _ => {}
+        }
+        before = Some(c);
+    }
+    None
 }
 
 /// The first candidate at or after `from`.
@@ -338,6 +342,10 @@ fn promise(text: &str, at: usize) -> Promise {
     let array = text[at..].starts_with('[');
     let rest = text[at + 1..].trim_start_matches(is_blank);
     let inside = skip_escaped_blanks(rest);
+    // A backslash never stands between the tokens of a document that is not escaped itself.
+    if inside.len() < rest.len() {
+        return Promise::Escaped;
+    }
     let Some(c) = inside.chars().next() else {
         return Promise::Document;
     };
@@ -363,12 +371,11 @@ fn promise(text: &str, at: usize) -> Promise {
         .chars()
         .next();
     let document = match c {
-        '{' | '}' | ']' | ',' | '/' | '#' | '.' | '\u{2026}' => true,
+        '{' | '}' | ']' | ',' | '/' | '#' | '\u{2026}' => true,
+        '.' => inside.starts_with("...") || array,
         _ if Quote::opened_by(c).is_some() => true,
         '0'..='9' | '-' if array => true,
-        _ if array => {
-            word.is_empty() || matches!(word, "true" | "false" | "null" | "True" | "False" | "None")
-        }
+        _ if array => word.is_empty() || is_literal(word),
         _ => solid == Some(':') || solid.and_then(Quote::opened_by).is_some(),
     };
     if document {
