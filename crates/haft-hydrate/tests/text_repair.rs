@@ -307,7 +307,7 @@ fn one_level_of_escaping_is_taken_off() {
     accepts(escaped, &expected, &[RepairKind::Unescaped]);
     assert_eq!(value_of(&format!("Here: {escaped} .")), expected);
     assert_eq!(value_of(&encoded), expected);
-    assert_eq!(value_of(&encoded.replace("[", "[,")), expected);
+    assert_eq!(value_of(&encoded.replace('[', "[,")), expected);
 }
 
 #[test]
@@ -512,7 +512,7 @@ fn unclear_borders_are_refused() {
         r#"{"a": ""x""}"#,
         r#"{"a": "C "+" D"}"#,
         r#"{"path": "C:\dir\", "b": "x"}"#,
-        r#"{'a': 'the dogs' bowl'}"#,
+        "{'a': 'the dogs' bowl'}",
         r#"{"a": "x" y", "b": 1}"#,
         "{\"a\": \"x\n\"b\": 1}",
     ];

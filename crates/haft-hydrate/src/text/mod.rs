@@ -1,4 +1,67 @@
-//! Text repair.
+//! From the text that a model wrote as arguments to valid JSON text and an audited list of edits,
+//! or a refusal (hydration.md §1, §3, §4).
+//!
+//! A repair may restore what the model evidently wrote; it never decides what the model meant. So
+//! the repairer is no parser of values but a tolerant reader that copies its input and notes
+//! **edits**, each a byte range of the input and its replacement. Every edit has a kind, every
+//! kind a class, and under [`TextPolicy::Arguments`] the first edit whose class is not admissible
+//! refuses the whole text. The result is the input with the edits applied, which is what
+//! [`replay`] does again from the events; the caller parses it strictly.
+//!
+//! ```
+//! use haft_core::{FinishReason, RepairKind};
+//! use haft_hydrate::text::{Root, TextPolicy, TextRefusal, repair_text};
+//!
+//! let written = "Sure, here it is: {city: 'Oslo', \"days\": [1, 2,]}";
+//! let repaired = repair_text(written, FinishReason::Normal, TextPolicy::Arguments, Root::Object)?;
+//! assert_eq!(repaired.text, r#"{"city": "Oslo", "days": [1, 2]}"#);
+//! assert_eq!(repaired.events[0].kind, RepairKind::Prose);
+//!
+//! let cut = r#"{"city": "Osl"#;
+//! let refused = repair_text(cut, FinishReason::Normal, TextPolicy::Arguments, Root::Object);
+//! assert_eq!(refused, Err(TextRefusal::Truncated { offset: 13 }));
+//! # Ok::<(), TextRefusal>(())
+//! ```
+//!
+//! # How it reads
+//!
+//! One pass over the text, an explicit stack of brackets, no second reading. Three things bound
+//! the work: lookahead never goes past the next quote (or a constant), a text that turns out to be
+//! escaped is unescaped and read once more, and a preview may look again for a lost border of a
+//! string at most 64 times.
+//!
+//! 1. `surroundings` finds the one document: the only opening bracket that goes on like one.
+//!    Prose, labels, tags, fences and calls are told apart for the record only; no wording is
+//!    known. A second candidate, or prose that holds a piece of JSON, refuses.
+//! 2. `structure` walks objects and arrays, `strings` and `escapes` read strings, `bare` the rest.
+//! 3. `unescape` takes one level of escaping off a text whose quotes are all escaped, and carries
+//!    the edits made behind it back to the input.
+//!
+//! # Decisions
+//!
+//! - **Where a string ends.** A quote ends its string if what follows may follow there: `,` `}`
+//!   `]`, the end, a comment, a joining `+`; for a key the colon or a value; on a new line also the
+//!   next key or element. Any other quote is content. Because a missing border would be swallowed
+//!   by that rule, inner quotes must come in pairs that look like pairs (opening after a
+//!   non-letter, closing before one); an odd one, a doubled pair around the whole, or a quote
+//!   before a colon inside a value refuses. So `"a 24" screen"` is refused although most readers
+//!   would agree on it: so would `["x, "y"]`.
+//! - **Backslashes.** `\d` means a backslash if the string has no other escapes than `\"`; beside
+//!   `\n`, `\\` or `\u00e9` it is a guess, as are `\x41` and a backslash before a line end.
+//! - **Truncation** follows §4.2. An opening bracket as last token counts as cut off. A trailing
+//!   comma at the end is accepted in an object with a normal finish, never in an array, whose
+//!   missing elements no validation would notice. A line comment that runs into the end while
+//!   brackets are open refuses if it may hold brackets or members.
+//! - **Closing brackets.** A wrong one is corrected once, and only if all brackets balance from
+//!   there on.
+//! - **Missing commas** between strings in an array need a line end; `1 000` is no pair of numbers.
+//!   A second comma is dropped in an object; in an array it may mark a lost element.
+//! - **Numbers** are those of JSON plus a missing leading zero. `007`, `+5`, `1_000`, `0x1f` and
+//!   `2.` are refused, as is any text without quotes.
+//! - **One word before the document** on the same line (`callback {}`) is neither label nor prose.
+//! - **Any root.** Where the schema allows any value, prose might be the value, so that only
+//!   labels, fences, calls and comments are dropped.
+//! - **Duplicate keys** pass through untouched, for the strict parser to refuse.
 
 mod bare;
 mod chars;
@@ -60,6 +123,21 @@ pub struct TextRepair {
 }
 
 /// Makes JSON of the text that a model wrote, or says why not.
+///
+/// Valid JSON comes back as it is, without events. Empty text is refused: the plain parse reads it
+/// as `{}` before anything is repaired.
+///
+/// ```
+/// use haft_core::FinishReason;
+/// use haft_hydrate::text::{Root, TextPolicy, TextRefusal, repair_text};
+///
+/// // After a number only the provider knows whether there was more to come.
+/// let text = r#"{"days": 5"#;
+/// let read = |finish| repair_text(text, finish, TextPolicy::Arguments, Root::Object);
+/// assert_eq!(read(FinishReason::Normal)?.text, r#"{"days": 5}"#);
+/// assert_eq!(read(FinishReason::Unknown), Err(TextRefusal::Truncated { offset: 10 }));
+/// # Ok::<(), TextRefusal>(())
+/// ```
 pub fn repair_text(
     input: &str,
     finish: FinishReason,
@@ -72,6 +150,15 @@ pub fn repair_text(
 
 /// Whether a text that does not parse was cut off: it ends inside a token, after a comma or colon,
 /// or with brackets open.
+///
+/// For the plain parse, which repairs nothing but has to tell the model to send the call again
+/// rather than to fix it.
+///
+/// ```
+/// use haft_hydrate::text::is_truncated;
+/// assert!(is_truncated(r#"{"city": "Osl"#));
+/// assert!(!is_truncated(r#"{"city": Oslo}"#));
+/// ```
 pub fn is_truncated(input: &str) -> bool {
     match find_edits(input, FinishReason::Normal, TextPolicy::Preview, Root::Any) {
         Ok(found) => found.cut,
@@ -164,6 +251,15 @@ fn apply(input: &str, edits: Vec<Edit>) -> TextRepair {
 }
 
 /// Applies the events of a repair to its input; `None` if they do not belong to it.
+///
+/// ```
+/// use haft_core::FinishReason;
+/// use haft_hydrate::text::{Root, TextPolicy, TextRefusal, repair_text, replay};
+/// let input = "{'city': 'Oslo',}";
+/// let repaired = repair_text(input, FinishReason::Normal, TextPolicy::Arguments, Root::Object)?;
+/// assert_eq!(replay(input, &repaired.events), Some(repaired.text));
+/// # Ok::<(), TextRefusal>(())
+/// ```
 pub fn replay(input: &str, events: &[RepairEvent]) -> Option<String> {
     let mut text = String::with_capacity(input.len());
     let mut done = 0;

@@ -128,7 +128,7 @@ pub(crate) fn document(faults: Faults, random: &mut Random) -> Value {
 
 fn object(faults: Faults, random: &mut Random, depth: usize) -> Value {
     let mut members = Map::new();
-    for index in 0..1 + random.below(4) {
+    for index in 0..=random.below(4) {
         let name = random.pick(&["city", "max_results", "größe", "unit", "query-text", "n"]);
         let value = value(faults, random, depth + 1);
         members.insert(format!("{name}{index}"), value);
@@ -139,14 +139,14 @@ fn object(faults: Faults, random: &mut Random, depth: usize) -> Value {
 fn value(faults: Faults, random: &mut Random, depth: usize) -> Value {
     match random.below(if depth < 3 { 9 } else { 6 }) {
         0 => Value::from(random.below(100_000)),
-        1 => Value::from(-1.25 * random.below(1_000) as f64),
+        1 => Value::from(-1.25 * f64::from(u16::try_from(random.below(1_000)).unwrap_or(0))),
         2 => Value::from(random.one_in(2)),
         3 => Value::Null,
         4 | 5 => Value::from(text(faults, random)),
         6 => (0..random.below(4))
             .map(|_| value(faults, random, depth + 1))
             .collect(),
-        7 => (0..1 + random.below(3))
+        7 => (0..=random.below(3))
             .map(|_| Value::from(text(faults, random)))
             .collect(),
         _ => object(faults, random, depth),
@@ -191,7 +191,7 @@ pub(crate) fn damage(value: &Value, faults: Faults, random: &mut Random) -> Stri
     }
     if escaped {
         let encoded = Value::from(text).to_string();
-        text = encoded[1..encoded.len() - 1].to_owned();
+        encoded[1..encoded.len() - 1].clone_into(&mut text);
     }
     surround(text, faults, random)
 }
@@ -199,7 +199,7 @@ pub(crate) fn damage(value: &Value, faults: Faults, random: &mut Random) -> Stri
 /// Drops one closer or more from the end; a number then has to be the last thing in a line.
 fn without_closers(text: &str, random: &mut Random) -> String {
     let mut rest = text.trim_end();
-    for _ in 0..1 + random.below(3) {
+    for _ in 0..=random.below(3) {
         let Some(shorter) = rest.strip_suffix(['}', ']']) else {
             break;
         };
