@@ -190,7 +190,7 @@ pub(crate) fn damage(value: &Value, faults: Faults, random: &mut Random) -> Stri
         text = without_closers(&text, random);
     }
     if escaped {
-        let encoded = Value::from(text).to_string();
+        let encoded = Value::from(text.as_str()).to_string();
         encoded[1..encoded.len() - 1].clone_into(&mut text);
     }
     surround(text, faults, random)
