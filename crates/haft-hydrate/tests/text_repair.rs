@@ -462,6 +462,7 @@ fn complete_texts_are_not_called_truncated() {
         "{a: 1}",
         "{\"a\": NaN}",
         "no call",
+        "sorry",
         "{\"a\": \"x\" y\"}",
         r#"{\"a\": \"x\"}"#,
         "",
@@ -470,6 +471,7 @@ fn complete_texts_are_not_called_truncated() {
     }
     assert!(is_truncated("{\"a\": NaN, \"b\": \"x"));
     assert!(is_truncated("{\"a\": 1"));
+    assert!(is_truncated(r#""{\"a\": \"x"#));
 }
 
 // ---- refused -----------------------------------------------------------------------------------

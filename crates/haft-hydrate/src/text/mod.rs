@@ -160,7 +160,10 @@ pub fn repair_text(
 /// assert!(!is_truncated(r#"{"city": Oslo}"#));
 /// ```
 pub fn is_truncated(input: &str) -> bool {
-    match find_edits(input, FinishReason::Normal, TextPolicy::Preview, Root::Any) {
+    // A lone string may be cut off; lone words are prose.
+    let quoted = input.trim_start_matches(is_blank).starts_with(['"', '\\']);
+    let wanted = if quoted { Root::Any } else { Root::Object };
+    match find_edits(input, FinishReason::Normal, TextPolicy::Preview, wanted) {
         Ok(found) => found.cut,
         Err(refusal) => matches!(refusal, TextRefusal::Truncated { .. }),
     }

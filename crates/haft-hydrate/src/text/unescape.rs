@@ -11,37 +11,39 @@ use super::edits::Edit;
 #[derive(Debug)]
 pub(super) struct Unescaped {
     pub(super) text: String,
-    /// Positions in the new text of the characters that lost their backslash.
-    bared: Vec<usize>,
+    /// Positions in the new text of the characters that lost their backslash; narrow and of exact
+    /// capacity, because a hostile text is nothing but escapes.
+    bared: Vec<u32>,
 }
 
 impl Unescaped {
     /// Unescapes `input[from..to]`, leaving the rest as it is.
     pub(super) fn of(input: &str, from: usize, to: usize) -> Self {
-        let mut text = String::with_capacity(input.len());
-        let mut bared = Vec::new();
+        let mut count = 0;
+        for_each_piece(&input[from..to], |_, escaped| {
+            count += usize::from(escaped.is_some());
+        });
+        let mut text = String::with_capacity(input.len() - count);
+        let mut bared = Vec::with_capacity(count);
         text.push_str(&input[..from]);
-        let mut rest = &input[from..to];
-        while let Some(at) = rest.find('\\') {
-            text.push_str(&rest[..at]);
-            rest = &rest[at..];
-            if let Some(meant) = meaning(rest.as_bytes().get(1).copied()) {
-                bared.push(text.len());
+        for_each_piece(&input[from..to], |plain, escaped| {
+            text.push_str(plain);
+            if let Some(meant) = escaped {
+                bared.push(narrow(text.len()));
                 text.push(meant);
-                rest = &rest[2..];
-            } else {
-                text.push('\\');
-                rest = &rest[1..];
             }
-        }
-        text.push_str(rest);
+        });
         text.push_str(&input[to..]);
         Self { text, bared }
     }
 
     /// The offset in the old text of what stands at `offset` in the new one.
     pub(super) fn origin(&self, offset: usize) -> usize {
-        offset + self.bared.partition_point(|bared| *bared < offset)
+        offset + self.bared_before(offset)
+    }
+
+    fn bared_before(&self, offset: usize) -> usize {
+        self.bared.partition_point(|bared| *bared < narrow(offset))
     }
 
     /// Edits of the new text as edits of the old one: what lies between them is unescaped in one
@@ -60,15 +62,12 @@ impl Unescaped {
     }
 
     fn unescape_between(&self, from: usize, to: usize, edits: &mut Vec<Edit>) {
-        let first = self.bared.partition_point(|bared| *bared < from);
-        let behind = self.bared.partition_point(|bared| *bared < to);
-        let Some((start, last)) = self
-            .bared
-            .get(first..behind)
-            .and_then(|bared| Some((*bared.first()?, *bared.last()?)))
-        else {
+        let between = self.bared_before(from)..self.bared_before(to);
+        let bared = self.bared.get(between).unwrap_or_default();
+        let (Some(start), Some(last)) = (bared.first(), bared.last()) else {
             return;
         };
+        let (start, last) = (*start as usize, *last as usize);
         // What lost its backslash is ASCII, one byte long.
         let after = self.text[start..=last].to_owned();
         edits.push(Edit {
@@ -78,6 +77,29 @@ impl Unescaped {
             path: String::new(),
         });
     }
+}
+
+/// Positions fit 32 bits: [`MAX_TEXT`](super::MAX_TEXT) bounds them.
+fn narrow(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
+
+/// Hands out the text piece by piece: a plain stretch, and what the escape behind it stands for.
+fn for_each_piece(text: &str, mut piece: impl FnMut(&str, Option<char>)) {
+    let bytes = text.as_bytes();
+    let (mut done, mut at) = (0, 0);
+    while let Some(length) = text[at..].find('\\') {
+        at += length;
+        match meaning(bytes.get(at + 1).copied()) {
+            Some(meant) => {
+                piece(&text[done..at], Some(meant));
+                at += 2;
+                done = at;
+            }
+            None => at += 1,
+        }
+    }
+    piece(&text[done..], None);
 }
 
 /// What an escaped character stands for one level down; `None` leaves the backslash alone

@@ -276,10 +276,10 @@ impl Writer<'_> {
             }
             Value::String(text) => self.string(text, false),
             Value::Bool(true) if self.faults.has(Faults::PYTHON_LITERALS) => {
-                self.text.push_str("True")
+                self.text.push_str("True");
             }
             Value::Bool(false) if self.faults.has(Faults::PYTHON_LITERALS) => {
-                self.text.push_str("False")
+                self.text.push_str("False");
             }
             Value::Null if self.faults.has(Faults::PYTHON_LITERALS) => self.text.push_str("None"),
             other => write!(self.text, "{other}").unwrap(),
