@@ -306,7 +306,7 @@ fn one_level_of_escaping_is_taken_off() {
     let escaped = encoded.trim_matches('"');
     accepts(escaped, &expected, &[RepairKind::Unescaped]);
     assert_eq!(value_of(&format!("Here: {escaped} .")), expected);
-    assert_eq!(value_of(&encoded), expected);
+    accepts(&encoded, &expected, &[RepairKind::Unescaped]);
     assert_eq!(value_of(&encoded.replace('[', "[,")), expected);
 }
 

@@ -319,7 +319,7 @@ impl Parser<'_> {
 
     fn key_verdict(&self, at: usize, c: char) -> Verdict {
         let closes = match c {
-            ':' | ',' | '}' | ']' | '{' | '[' | '-' | '0'..='9' => true,
+            ':' | '=' | ',' | '}' | ']' | '{' | '[' | '-' | '0'..='9' => true,
             '/' => self.is_comment(at),
             _ if Quote::opened_by(c).is_some() => !self.string_before_colon(at, c),
             _ => {

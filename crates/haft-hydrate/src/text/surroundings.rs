@@ -129,6 +129,9 @@ impl Parser<'_> {
     }
 
     fn prefix_kind(&self, trimmed: &str, blanks: &str) -> Outcome<RepairKind> {
+        if trimmed == "\"" {
+            return Ok(RepairKind::Unescaped);
+        }
         let word_before = |mark: &[char]| {
             let word = trimmed.strip_suffix(mark);
             word.is_some_and(|word| is_word(word.trim_end_matches(is_blank)))
@@ -173,6 +176,9 @@ impl Parser<'_> {
         }
         self.check_prose(rest.clone())?;
         self.pos = rest.end;
+        if self.text[rest.clone()].trim_matches(is_blank) == "\"" {
+            return self.delete(RepairKind::Unescaped, rest);
+        }
         self.drop_prose(rest, wanted)
     }
 
