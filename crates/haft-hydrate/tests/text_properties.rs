@@ -154,7 +154,8 @@ fn well_formed(input: &str, events: &[RepairEvent]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    // `PROPTEST_CASES` sets the number of cases, for the nightly run.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn valid_json_comes_back_untouched(value in any_object(), pretty: bool) {

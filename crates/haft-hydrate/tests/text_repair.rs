@@ -797,4 +797,5 @@ fn a_preview_shows_what_is_there() {
         json!({"a": "hello", "b": null})
     );
     assert_eq!(shown("{\"a\": [1, ...], \"b"), json!({"a": [1], "b": null}));
+    assert_eq!(shown("{\"a\": [\"+\"+"), json!({"a": ["", "+\"+"]}));
 }

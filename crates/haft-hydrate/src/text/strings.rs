@@ -102,6 +102,10 @@ impl Parser<'_> {
 
     /// The literal that a `+` joins to the one just read.
     fn concatenated(&self, body: &Body) -> Option<(usize, Quote, usize)> {
+        // Only complete literals are joined; a border that was guessed ends the value.
+        if body.close.is_empty() {
+            return None;
+        }
         let (plus, c) = self.solid_behind(body.close.end)?;
         let (next, first) = (c == '+').then(|| self.solid_behind(plus + 1))??;
         let quote = Quote::opened_by(first)?;
