@@ -21,6 +21,7 @@ mod name;
 mod output;
 mod prose;
 mod provenance;
+mod refusal;
 mod repair;
 mod schema;
 mod tool;

@@ -1,5 +1,11 @@
 //! A definition is authoritative, frozen, and fails closed.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests"
+)]
+
 use std::sync::Arc;
 
 use haft_core::{

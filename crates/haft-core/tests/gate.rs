@@ -1,5 +1,11 @@
 //! Closed unless opened: repaired, unvalidated and destructive calls are gated by policy.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests"
+)]
+
 use haft_core::{
     Access, Annotations, NoSchemaMode, OnRepaired, Provenance, RawArguments, RepairEvent,
     RepairKind, RepairRecord, Stage, ToolDefinition, ToolKind, TrustPolicy, Verdict,

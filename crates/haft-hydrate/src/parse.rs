@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use haft_core::{ErrorCode, HydrationError, RawArguments, Stage, value_depth_exceeds};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::text::{Root, is_truncated};
@@ -291,9 +291,6 @@ impl<'de> Visitor<'de> for Strict<'_> {
             }
             let value = access.next_value_seed(self.inner()?)?;
             members.insert(key, value);
-        }
-        if self.depth > MAX_DEPTH {
-            return Err(A::Error::custom("refused"));
         }
         Ok(Value::Object(members))
     }

@@ -46,9 +46,7 @@ fn from_object(members: &Map<String, Value>, schema: &Value, tool: &str) -> Opti
         let is_wrapper = WRAPPERS.contains(&name.as_str()) || name == tool;
         if is_wrapper && inner.is_none() && !is_property(name) {
             inner = Some(object_of(value)?);
-        } else if NAMES.contains(&name.as_str()) && *value == tool {
-            said_beside.push(name);
-        } else if name == "type" && (*value == "function" || *value == "tool_use") {
+        } else if says_whose_call_it_is(name, value, tool) {
             said_beside.push(name);
         } else {
             return None;
@@ -60,6 +58,11 @@ fn from_object(members: &Map<String, Value>, schema: &Value, tool: &str) -> Opti
         .into_iter()
         .any(|name| is_property(name) && !inner.contains_key(name));
     (!loses_one).then_some(Value::Object(inner))
+}
+
+fn says_whose_call_it_is(name: &str, value: &Value, tool: &str) -> bool {
+    (NAMES.contains(&name) && *value == tool)
+        || (name == "type" && (*value == "function" || *value == "tool_use"))
 }
 
 fn object_of(value: &Value) -> Option<Map<String, Value>> {

@@ -1,5 +1,11 @@
 //! Schema-guided repair: the one reading that the schema fixes, or none.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests"
+)]
+
 use haft_core::{FinishReason, RepairKind, ValidatorFactory};
 use haft_hydrate::{AuditedRepairer, Contract, JsonSchemaFactory, Root, check_arguments};
 use serde_json::{Value, json};

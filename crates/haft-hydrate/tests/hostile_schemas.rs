@@ -1,5 +1,11 @@
 //! Schemas come from strangers: none of them may hang, overflow or reach out.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests"
+)]
+
 use std::time::{Duration, Instant};
 
 use haft_core::{ErrorCode, ToolCall, ToolDefinition, ValidatorFactory, dynamic_tool};

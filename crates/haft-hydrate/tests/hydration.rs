@@ -1,5 +1,11 @@
 //! Hydration: one result per call, never a panic, provenance always.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail like tests"
+)]
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -714,4 +720,40 @@ fn early_and_late_give_the_same_verdict() {
 #[test]
 fn the_bundled_repairer_has_a_name() {
     assert_eq!(AuditedRepairer.name(), "haft-audited");
+}
+
+#[test]
+fn the_model_reads_what_is_wrong_and_no_more() {
+    let deep = format!("{{\"location\":{}", "[".repeat(200));
+    let large = format!("{{\"location\":\"{}\"}}", "x".repeat(1024 * 1024));
+    for (text, told) in [
+        (
+            "{\"location\": oops}",
+            "arguments are not valid JSON (line 1, column 14).",
+        ),
+        (
+            "{\"location\": \"Os",
+            "the arguments were cut off. Send the call again.",
+        ),
+        (
+            "{\"days\":1,\"days\":2}",
+            "key 'days' occurs twice in the arguments.",
+        ),
+        (deep.as_str(), "arguments are nested deeper than 128."),
+        (large.as_str(), "arguments are larger than 1048576 bytes."),
+        ("[]", "arguments must be a JSON object."),
+        (
+            "{\"days\":\"x\"}",
+            "invalid arguments: 'days' must be integer, got string; missing field 'location'",
+        ),
+    ] {
+        let expected = format!("Tool 'get_current_weather': {told}");
+        assert_eq!(hydrate(text).text_for_model(), Some(expected.clone()));
+        assert_eq!(
+            repair(text).text_for_model(),
+            Some(expected),
+            "also after a failed repair"
+        );
+    }
+    assert_eq!(hydrate(r#"{"location":"Oslo"}"#).text_for_model(), None);
 }

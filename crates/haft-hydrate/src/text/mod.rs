@@ -81,13 +81,10 @@ use self::edits::Edit;
 use self::parse::Parser;
 use self::surroundings::Start;
 use self::unescape::Unescaped;
+use crate::parse::MAX_BYTES;
 
 pub use self::refusal::TextRefusal;
 
-/// The most bytes of text that are looked at (hydration.md §5).
-pub const MAX_TEXT: usize = 1 << 20;
-/// The most brackets that may be open at once; one more than `serde_json` reads would be useless.
-pub const MAX_DEPTH: usize = 127;
 /// The most edits of one repair; a text that needs more is not nearly JSON.
 pub const MAX_EVENTS: usize = 4096;
 /// How often a preview may look for a lost border of a string, each time costing a second look.
@@ -180,10 +177,10 @@ fn find_edits(
     policy: TextPolicy,
     wanted: Root,
 ) -> Result<Found, TextRefusal> {
-    if input.len() > MAX_TEXT {
+    if input.len() > MAX_BYTES {
         return Err(TextRefusal::TooLarge {
             length: input.len(),
-            limit: MAX_TEXT,
+            limit: MAX_BYTES,
         });
     }
     let mut parser = Parser::new(input, finish, policy);

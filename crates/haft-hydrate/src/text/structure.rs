@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use haft_core::{FinishReason, RepairKind};
 
+use super::TextRefusal;
 use super::chars::{Quote, is_blank, is_literal, word_end};
 use super::edits::Edit;
 use super::parse::{Frame, Outcome, Parser, Place, Shape, Slot, Step};
-use super::{MAX_DEPTH, TextRefusal};
+use crate::parse::MAX_DEPTH;
 
 impl Shape {
     fn closed_by(byte: u8) -> Self {

@@ -79,7 +79,7 @@ impl Unescaped {
     }
 }
 
-/// Positions fit 32 bits: [`MAX_TEXT`](super::MAX_TEXT) bounds them.
+/// Positions fit 32 bits: [`MAX_BYTES`](crate::MAX_BYTES) bounds them.
 fn narrow(offset: usize) -> u32 {
     u32::try_from(offset).unwrap_or(u32::MAX)
 }
