@@ -1,12 +1,14 @@
 //! Hydration over a file of cases.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::ValueEnum;
 use haft::{
     AuditedRepairer, CheckedArguments, Contract, FinishReason, JsonSchemaFactory, RawArguments,
-    Root, ValidatorFactory, check_arguments, preview,
+    Root, Validator, ValidatorFactory, check_arguments, preview,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -39,7 +41,7 @@ struct Row<'a> {
     value: Option<Value>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Status {
     Ok,
@@ -47,11 +49,12 @@ enum Status {
     Error,
 }
 
+/// Hydrates every case; prints what came out.
 pub(crate) fn run(cases: &Path, policy: Policy) -> Result<()> {
     let mut out = jsonl::Writer::new();
     for case in jsonl::read::<Case>(cases)? {
         let (status, value) = match policy {
-            Policy::Arguments => outcome(check(&case)),
+            Policy::Arguments => outcome(Prepared::new(&case).map(|case| case.check())),
             Policy::Preview => shown(&case),
         };
         out.row(&Row {
@@ -59,6 +62,31 @@ pub(crate) fn run(cases: &Path, policy: Policy) -> Result<()> {
             status,
             value,
         })?;
+    }
+    out.finish()
+}
+
+/// Times every case; prints median and 99th percentile by outcome.
+pub(crate) fn time(cases: &Path, rounds: usize) -> Result<()> {
+    let mut times = Vec::new();
+    for case in jsonl::read::<Case>(cases)? {
+        if let Some(case) = Prepared::new(&case) {
+            let (status, _) = outcome(Some(case.check()));
+            times.push((status, case.fastest(rounds)));
+        }
+    }
+    let mut out = jsonl::Writer::new();
+    for status in [Status::Ok, Status::Repaired, Status::Error] {
+        let mut times: Vec<_> = times
+            .iter()
+            .filter(|(other, _)| *other == status)
+            .map(|(_, time)| time.as_secs_f64() * 1e6)
+            .collect();
+        times.sort_by(f64::total_cmp);
+        let at = |share: usize| times.get(times.len() * share / 100);
+        out.row(&serde_json::json!({
+            "status": status, "cases": times.len(), "median_us": at(50), "p99_us": at(99)
+        }))?;
     }
     out.finish()
 }
@@ -73,29 +101,51 @@ impl Case {
     }
 }
 
-/// The whole check with repair on, as if the provider had reported a normal stop.
-fn check(case: &Case) -> Option<CheckedArguments> {
-    let schema = case.schema.clone().unwrap_or(Value::Bool(true));
-    let validator = JsonSchemaFactory.compile(&schema).ok()?;
-    let wants_object = schema.get("type").and_then(Value::as_str) == Some("object");
-    let contract = Contract {
-        schema: &schema,
-        validator: &*validator,
-        factory: &JsonSchemaFactory,
-        tool: case.tool.as_deref().unwrap_or_default(),
-        root: if wants_object {
-            Root::Object
-        } else {
-            Root::Any
-        },
-    };
-    let raw = RawArguments::Text(case.text());
-    Some(check_arguments(
-        &raw,
-        FinishReason::Normal,
-        &contract,
-        Some(&AuditedRepairer),
-    ))
+/// A case with its schema compiled.
+struct Prepared {
+    raw: RawArguments,
+    schema: Value,
+    validator: Arc<dyn Validator>,
+    tool: String,
+}
+
+impl Prepared {
+    fn new(case: &Case) -> Option<Self> {
+        let schema = case.schema.clone().unwrap_or(Value::Bool(true));
+        Some(Self {
+            raw: RawArguments::Text(case.text()),
+            validator: JsonSchemaFactory.compile(&schema).ok()?,
+            schema,
+            tool: case.tool.clone().unwrap_or_default(),
+        })
+    }
+
+    /// The whole check with repair on, as if the provider had reported a normal stop.
+    fn check(&self) -> CheckedArguments {
+        let wants_object = self.schema.get("type").and_then(Value::as_str) == Some("object");
+        let contract = Contract {
+            schema: &self.schema,
+            validator: &*self.validator,
+            factory: &JsonSchemaFactory,
+            tool: &self.tool,
+            root: if wants_object {
+                Root::Object
+            } else {
+                Root::Any
+            },
+        };
+        let finish = FinishReason::Normal;
+        check_arguments(&self.raw, finish, &contract, Some(&AuditedRepairer))
+    }
+
+    fn fastest(&self, rounds: usize) -> Duration {
+        let once = || {
+            let started = Instant::now();
+            std::hint::black_box(self.check());
+            started.elapsed()
+        };
+        (0..rounds).map(|_| once()).fold(once(), Duration::min)
+    }
 }
 
 fn outcome(checked: Option<CheckedArguments>) -> (Status, Option<Value>) {

@@ -29,6 +29,14 @@ enum Command {
         #[arg(long, value_enum, default_value_t = Policy::Arguments)]
         policy: Policy,
     },
+    /// Time the same over and over: median and 99th percentile, by outcome.
+    Time {
+        /// Cases as for `hydrate`.
+        cases: PathBuf,
+        /// How often each case is run; its fastest run counts.
+        #[arg(long, default_value_t = 30)]
+        rounds: usize,
+    },
     /// Rank a set's tools for each of its queries: {"id", "ranked": […]}.
     Select {
         /// A folder with tools.jsonl (or a META.json that names it) and queries.jsonl.
@@ -50,6 +58,7 @@ enum Command {
 fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Hydrate { cases, policy } => hydrate::run(&cases, policy),
+        Command::Time { cases, rounds } => hydrate::time(&cases, rounds),
         Command::Select { set, k } => select::run(&set, k),
         Command::Validate { cases, dialect } => hydrate::validate(&cases, dialect.as_deref()),
     }
