@@ -6,7 +6,8 @@
 //! carries its [`Provenance`].
 //!
 //! The seams are here too, so that the rooms around need not know each other: [`Tool`] and
-//! [`ToolObject`] (definition and call), [`Validator`] (arguments against a schema).
+//! [`ToolObject`] (definition and call), [`Validator`] (arguments against a schema), [`Scorer`]
+//! (how well a tool fits a request).
 //!
 //! This crate must never do I/O, start a task or know a provider.
 
@@ -21,8 +22,10 @@ mod name;
 mod output;
 mod prose;
 mod provenance;
+mod reference;
 mod repair;
 mod schema;
+mod scorer;
 mod tool;
 mod typed_schema;
 mod validator;
@@ -45,8 +48,10 @@ pub use provenance::{
     CallSource, CompiledAt, ErrorCode, HydrationError, HydrationResult, InvalidField, Provenance,
     RepairRecord, Stage, Trust, ValidatorRecord,
 };
+pub use reference::ToolRef;
 pub use repair::{RepairClass, RepairEvent, RepairKind};
 pub use schema::{subschemas, value_depth_exceeds};
+pub use scorer::{Score, ScoreError, Scorer, Scoring, scorer_fn};
 pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
     ToolSource, dynamic_tool, function_tool,
