@@ -286,9 +286,10 @@ impl Catalog {
             });
         }
         let identity = tool.identity().clone();
-        let revise = |tool: &Offered| tool.with_validator(Arc::clone(&validator));
-        if state.natives.revise(wire_name, revise).is_none() {
-            state.groups.revise(&identity, revise);
+        if native.is_some() {
+            state.natives.attach(wire_name, validator);
+        } else {
+            state.groups.attach(&identity, validator);
         }
         state.changed();
         Ok(())

@@ -112,12 +112,12 @@ pub fn filter_tools<T: Borrow<Arc<ToolDefinition>>>(
         .scorer
         .clone()
         .unwrap_or_else(|| Arc::new(KeywordScorer));
-    let Some(scores) = scores(&query, &eligible, &scorer, options.timeout) else {
+    let Some(ratings) = rate(&query, &eligible, &scorer, options.timeout) else {
         return out_of_time(eligible, &*scorer, options.max_candidates);
     };
     let mut picked: Vec<_> = eligible
         .into_iter()
-        .zip(scores)
+        .zip(ratings)
         .filter(|(_, score)| score.value >= options.min_score)
         .map(|(tool, score)| result(tool, score, scorer.name()))
         .collect();
@@ -170,14 +170,14 @@ fn result(tool: Arc<ToolDefinition>, score: Score, scorer: &str) -> PickResult {
 }
 
 /// One score per tool, or nothing if time ran out.
-fn scores(
+fn rate(
     query: &str,
     tools: &[Arc<ToolDefinition>],
     scorer: &Arc<dyn Scorer>,
     limit: Option<Duration>,
 ) -> Option<Vec<Score>> {
     let Some(limit) = limit else {
-        return score_all(query, tools, &**scorer, &AtomicBool::new(false));
+        return rate_all(query, tools, &**scorer, &AtomicBool::new(false));
     };
     if limit.is_zero() {
         return None;
@@ -188,13 +188,13 @@ fn scores(
         let (query, tools) = (query.to_owned(), tools.to_vec());
         let (scorer, expired) = (Arc::clone(scorer), Arc::clone(&expired));
         // Nobody listens any more if time ran out.
-        move || drop(sender.send(score_all(&query, &tools, &*scorer, &expired)))
+        move || drop(sender.send(rate_all(&query, &tools, &*scorer, &expired)))
     };
     // A scorer is foreign code and cannot be interrupted, only left behind.
     let spawned = thread::Builder::new()
         .name("haft-scorer".to_owned())
         .spawn(work);
-    let scores = match spawned {
+    let ratings = match spawned {
         Ok(_) => receiver.recv_timeout(limit).ok().flatten(),
         Err(error) => {
             tracing::warn!(%error, "no thread to score on; counted as a timeout");
@@ -202,10 +202,10 @@ fn scores(
         }
     };
     expired.store(true, Ordering::Relaxed);
-    scores
+    ratings
 }
 
-fn score_all(
+fn rate_all(
     query: &str,
     tools: &[Arc<ToolDefinition>],
     scorer: &dyn Scorer,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use haft_core::{Namespace, ToolName, ToolSource};
+use haft_core::{Namespace, ToolName, ToolSource, Validator};
 
 use crate::error::Diagnostic;
 use crate::natives::Natives;
@@ -94,19 +94,14 @@ impl Groups {
         self.groups.remove(label).is_some()
     }
 
-    /// Puts the same tool with another validator in its place.
-    pub(crate) fn revise(
-        &mut self,
-        identity: &Identity,
-        revise: impl FnOnce(&Offered) -> Arc<Offered>,
-    ) -> Option<()> {
-        let group = self.groups.get_mut(identity.namespace.as_ref()?)?;
-        let tool = group
-            .tools
-            .iter_mut()
-            .find(|tool| tool.identity() == identity)?;
-        *tool = revise(tool);
-        Some(())
+    /// Gives a tool a validator of its own.
+    pub(crate) fn attach(&mut self, identity: &Identity, validator: Arc<dyn Validator>) {
+        let label = identity.namespace.as_ref();
+        let group = label.and_then(|label| self.groups.get_mut(label));
+        let mut tools = group.into_iter().flat_map(|group| &mut group.tools);
+        if let Some(tool) = tools.find(|tool| tool.identity() == identity) {
+            *tool = tool.with_validator(validator);
+        }
     }
 
     /// All labels in order, those that have no tools yet included.

@@ -158,7 +158,7 @@ fn tokens(text: &str) -> impl Iterator<Item = String> {
         .into_iter()
 }
 
-/// Puts a blank at the borders of camelCase and ACRONYMWord.
+/// Puts a blank at the borders of camelCase and of acronyms.
 fn with_borders(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + text.len() / 4);
     let mut characters = text.chars().peekable();

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use haft_core::{Namespace, ToolName};
+use haft_core::{Namespace, ToolName, Validator};
 
 use crate::lifecycle::Internal;
 use crate::offered::Offered;
@@ -163,15 +163,12 @@ impl Natives {
         Some((known.offered().name().clone(), former))
     }
 
-    /// Puts the same tool with another validator in its place.
-    pub(crate) fn revise(
-        &mut self,
-        wire_name: &str,
-        revise: impl FnOnce(&Offered) -> Arc<Offered>,
-    ) -> Option<()> {
-        let native = self.tools.get_mut(self.by_wire_name.get(wire_name)?)?;
-        native.tool = revise(&native.tool);
-        Some(())
+    /// Gives the tool of this wire name a validator of its own.
+    pub(crate) fn attach(&mut self, wire_name: &str, validator: Arc<dyn Validator>) {
+        let key = self.by_wire_name.get(wire_name);
+        if let Some(native) = key.and_then(|key| self.tools.get_mut(key)) {
+            native.tool = native.tool.with_validator(validator);
+        }
     }
 
     pub(crate) fn get(&self, wire_name: &str) -> Option<&Native> {

@@ -52,12 +52,14 @@ fn scored_by(scorer: Arc<dyn Scorer>) -> FilterOptions {
 }
 
 fn pairs(picked: &[PickResult]) -> Vec<(&str, f64)> {
-    let pair = |result: &'_ PickResult| result.score;
     picked
         .iter()
-        .map(|r| (r.tool.name().as_str(), pair(r)))
+        .map(|r| (r.tool.name().as_str(), r.score))
         .collect()
 }
+
+/// A query, options, and the tools with their scores that come back.
+type Row = (&'static str, FilterOptions, &'static [(&'static str, f64)]);
 
 #[test]
 fn the_golden_vectors_hold() {
@@ -74,7 +76,7 @@ fn the_golden_vectors_hold() {
         min_score: 0.0,
         ..default()
     };
-    let table: [(&str, FilterOptions, &[(&str, f64)]); 8] = [
+    let table: [Row; 8] = [
         (
             "What's the weather in Paris?",
             default(),
@@ -266,7 +268,7 @@ fn out_of_time_the_first_eligible_tools_are_returned_unscored() {
 #[test]
 fn in_time_a_timeout_changes_nothing() {
     let options = FilterOptions {
-        timeout: Some(Duration::from_secs(60)),
+        timeout: Some(Duration::from_mins(1)),
         ..default()
     };
     let query = "fetch pages from the web";

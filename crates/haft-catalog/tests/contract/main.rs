@@ -1,4 +1,8 @@
 //! The contract of the catalogue, one file per promise.
+#![allow(
+    clippy::unwrap_used,
+    reason = "the helpers of these tests are tests too; clippy.toml exempts only the functions"
+)]
 
 mod binding;
 mod choosing;
