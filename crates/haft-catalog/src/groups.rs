@@ -79,12 +79,14 @@ impl Groups {
     /// Validators that somebody attached stay: the operator attached them, and it is the server that
     /// sent another list.
     pub(crate) fn set(&mut self, label: Namespace, mut group: Group) {
-        if let Some(former) = self.groups.get(&label) {
-            for tool in &mut group.tools {
-                let same = |other: &&Arc<Offered>| other.identity() == tool.identity();
-                if let Some(validator) = former.tools.iter().find(same).and_then(|t| t.attached()) {
-                    *tool = tool.with_validator(Arc::clone(validator));
-                }
+        let former = self.groups.get(&label).into_iter();
+        let attached: BTreeMap<_, _> = former
+            .flat_map(|former| &former.tools)
+            .filter_map(|tool| Some((tool.identity(), tool.attached()?)))
+            .collect();
+        for tool in &mut group.tools {
+            if let Some(&validator) = attached.get(tool.identity()) {
+                *tool = tool.with_validator(Arc::clone(validator));
             }
         }
         self.groups.insert(label, group);

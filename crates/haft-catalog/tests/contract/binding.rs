@@ -152,6 +152,17 @@ fn every_kind_of_reference_is_accepted() {
 }
 
 #[test]
+fn typed_tools_are_registered_and_bound_by_their_type() {
+    let catalog = Catalog::new();
+    catalog.register(Typed).unwrap();
+    assert_eq!(names(&catalog.snapshot()), ["typed"]);
+    let binding = snapshot().bind().tools(["a"]).with_tools([Typed]);
+    assert_eq!(offered(&binding.build().unwrap()), ["a", "typed"]);
+    let binding = snapshot().bind().tools(haft_core::tools![Typed]);
+    assert_eq!(offered(&binding.build().unwrap()), ["typed"]);
+}
+
+#[test]
 fn a_text_means_a_tool_first_and_a_namespace_second() {
     let catalog = Catalog::new();
     catalog.register(definition("calc")).unwrap();

@@ -80,6 +80,25 @@ pub(crate) fn no_tool() -> ToolSource {
     ToolSource::of::<NoTool>()
 }
 
+/// A typed tool, as `#[tool]` would write it.
+pub(crate) struct Typed;
+
+impl haft_core::Tool for Typed {
+    type Arguments = Value;
+    fn try_definition() -> Result<&'static Arc<ToolDefinition>, &'static haft_core::DefinitionError>
+    {
+        static DEFINITION: std::sync::LazyLock<Arc<ToolDefinition>> =
+            std::sync::LazyLock::new(|| definition("typed"));
+        Ok(&DEFINITION)
+    }
+    async fn execute(
+        _: Value,
+        _: &haft_core::ToolContext,
+    ) -> Result<haft_core::ToolOutput, haft_core::ToolError> {
+        Ok(haft_core::ToolOutput::text("typed"))
+    }
+}
+
 pub(crate) fn names(snapshot: &Snapshot) -> Vec<&str> {
     snapshot.names().map(ToolName::as_str).collect()
 }

@@ -68,3 +68,13 @@ fn of_many_registrations_of_one_name_exactly_one_wins() {
     assert_eq!(won, 1);
     assert_eq!(catalog.len(), 1);
 }
+
+#[tokio::test]
+async fn start_and_shutdown_may_run_on_any_thread() {
+    let catalog = Catalog::new();
+    let task = tokio::spawn(async move {
+        let failed = catalog.start().await.len() + catalog.shutdown().await.len();
+        (failed, catalog.len())
+    });
+    assert_eq!(task.await.unwrap(), (0, 0));
+}

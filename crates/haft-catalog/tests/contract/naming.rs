@@ -182,6 +182,31 @@ proptest! {
         prop_assert_eq!(names(&one), names(&other));
     }
 
+    #[test]
+    fn what_was_there_and_is_gone_shows_nowhere(
+        (all, kept) in identities().prop_flat_map(|all| {
+            let count = 0..=all.len();
+            (Just(all.clone()).prop_shuffle(), subsequence(all, count))
+        })
+    ) {
+        let native = |tool: &Identity| matches!(tool, Identity::Native(..));
+        let all: Vec<_> = all.into_iter().filter(native).collect();
+        let kept: Vec<_> = kept.into_iter().filter(native).collect();
+        let catalog = catalog_of(&all);
+        for gone in all.iter().filter(|tool| !kept.contains(tool)) {
+            let snapshot = catalog.snapshot();
+            let wire = match gone {
+                Identity::Native(None, name) => snapshot.get(name),
+                Identity::Native(Some(space), name) => snapshot.find(&namespace(space), name),
+                Identity::Grouped(..) => None,
+            };
+            let wire = wire.unwrap().definition().name().clone();
+            prop_assert!(catalog.remove(wire.as_str()).is_some());
+        }
+        let (left, fresh) = (catalog.snapshot(), catalog_of(&kept).snapshot());
+        prop_assert_eq!(names(&left), names(&fresh));
+    }
+
     /// `mcp.md` §7.2 rule 5 asks for the one exception: a native tool takes its name, and whoever
     /// bore it as a plain form moves to its hashed form.
     #[test]
