@@ -6,12 +6,14 @@
 //! carries its [`Provenance`].
 //!
 //! The seams are here too, so that the rooms around need not know each other: [`Tool`] and
-//! [`ToolObject`] (definition and call), [`Validator`] (arguments against a schema).
+//! [`ToolObject`] (definition and call), [`Validator`] (arguments against a schema), [`Scorer`]
+//! (how well a tool fits a request).
 //!
 //! This crate must never do I/O, start a task or know a provider.
 
 mod annotations;
 mod call;
+mod caught;
 mod choice;
 mod context;
 mod definition;
@@ -21,9 +23,11 @@ mod name;
 mod output;
 mod prose;
 mod provenance;
+mod reference;
 mod refusal;
 mod repair;
 mod schema;
+mod scorer;
 mod tool;
 mod typed_schema;
 mod validator;
@@ -31,6 +35,7 @@ mod view;
 
 pub use annotations::{Annotations, Example};
 pub use call::{FinishReason, RawArguments, ToolCall};
+pub use caught::{caught, panic_text};
 pub use choice::{AllowedMode, AllowedTools, ToolChoice};
 pub use context::{Access, ToolContext, ToolContextBuilder};
 pub use definition::{
@@ -46,8 +51,10 @@ pub use provenance::{
     CallSource, CompiledAt, ErrorCode, HydrationError, HydrationResult, InvalidField, Provenance,
     RepairRecord, Stage, Trust, ValidatorRecord,
 };
+pub use reference::ToolRef;
 pub use repair::{RepairClass, RepairEvent, RepairKind};
 pub use schema::{subschemas, value_depth_exceeds};
+pub use scorer::{Score, ScoreError, Scorer, Scoring, scorer_fn};
 pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
     ToolSource, dynamic_tool, function_tool,

@@ -6,10 +6,9 @@ use std::time::SystemTime;
 
 use haft_core::{
     ErrorCode, HydratedTool, HydrationError, HydrationResult, Provenance, Stage, ToolCall,
-    ValidatorRecord,
+    ValidatorRecord, caught,
 };
 
-use crate::caught::caught;
 use crate::parse::parse_arguments;
 use crate::pipeline::{Contract, check_arguments};
 use crate::prepared::{PreparedTool, ToolTable};

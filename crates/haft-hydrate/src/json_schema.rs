@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use haft_core::{SchemaError, ValidationError, Validator, ValidatorFactory};
+use haft_core::{SchemaError, ValidationError, Validator, ValidatorFactory, caught};
 use jsonschema::PatternOptions;
 use serde_json::Value;
 
-use crate::caught::caught;
 use crate::cost::{can_explode, count};
 use crate::explain::explain;
 use crate::in_place::measure;

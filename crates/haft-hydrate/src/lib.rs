@@ -10,7 +10,6 @@
 //!
 //! This crate must never run a tool, fetch a reference or panic.
 
-mod caught;
 mod coerce;
 mod cost;
 mod explain;

@@ -4,11 +4,10 @@ use std::time::{Duration, Instant};
 
 use haft_core::{
     ErrorCode, FinishReason, HydrationError, InvalidField, RawArguments, RepairRecord, Stage,
-    ValidationError, Validator, ValidatorFactory,
+    ValidationError, Validator, ValidatorFactory, caught,
 };
 use serde_json::Value;
 
-use crate::caught::caught;
 use crate::parse::parse_arguments;
 use crate::repairer::{RepairRequest, Repairer};
 use crate::text::Root;

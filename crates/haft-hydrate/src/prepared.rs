@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use haft_core::{
     CompiledAt, Fingerprint, SchemaError, ToolDefinition, ToolObject, Validator, ValidatorFactory,
+    caught,
 };
 
-use crate::caught::caught;
 use crate::json_schema::JsonSchemaFactory;
 
 /// Compiled validators by definition: each compiled at most once, also under concurrency, and

@@ -81,7 +81,14 @@ pub use haft_hydrate::{
 // The gate's first question.
 pub use haft_core::{OnRepaired, TrustPolicy, Verdict};
 
-// The catalogue: `pub use haft_catalog::{…};`
+// The catalogue, and who sees what of it.
+pub use haft_catalog::{
+    Appended, AttachError, BindError, Binding, BindingBuilder, CallRefused, Catalog,
+    CatalogBuilder, Diagnostic, FilterOptions, KeywordIndex, KeywordScorer, Origin, PickProvenance,
+    PickResult, Progress, RegisterError, RegisterReport, Registration, RejectedTools, Rejection,
+    Snapshot, filter_tools, rank,
+};
+pub use haft_core::{Score, ScoreError, Scorer, Scoring, ToolRef, scorer_fn};
 
 pub use serde_json::{Value, json};
 

@@ -1,0 +1,57 @@
+//! A tool under another definition: renamed, or of another kind.
+
+use std::sync::Arc;
+
+use haft_core::{
+    BoxFuture, HydratedTool, InstantiateError, ToolContext, ToolDefinition, ToolError, ToolObject,
+    ToolOutput, Validator,
+};
+use serde_json::Value;
+
+/// Presents `tool` by `definition`. What runs is `tool`.
+pub(crate) fn presented(
+    tool: Arc<dyn ToolObject>,
+    definition: ToolDefinition,
+) -> Arc<dyn ToolObject> {
+    Arc::new(Presented {
+        definition: Arc::new(definition),
+        tool,
+    })
+}
+
+struct Presented {
+    definition: Arc<ToolDefinition>,
+    tool: Arc<dyn ToolObject>,
+}
+
+impl ToolObject for Presented {
+    fn definition(&self) -> &Arc<ToolDefinition> {
+        &self.definition
+    }
+
+    fn instantiate(&self, arguments: &Value) -> Result<Box<dyn HydratedTool>, InstantiateError> {
+        Ok(Box::new(PresentedCall {
+            definition: Arc::clone(&self.definition),
+            call: self.tool.instantiate(arguments)?,
+        }))
+    }
+
+    fn validator(&self) -> Option<Arc<dyn Validator>> {
+        self.tool.validator()
+    }
+}
+
+struct PresentedCall {
+    definition: Arc<ToolDefinition>,
+    call: Box<dyn HydratedTool>,
+}
+
+impl HydratedTool for PresentedCall {
+    fn definition(&self) -> &Arc<ToolDefinition> {
+        &self.definition
+    }
+
+    fn run(self: Box<Self>, context: &ToolContext) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+        self.call.run(context)
+    }
+}
