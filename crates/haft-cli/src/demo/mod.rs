@@ -1,0 +1,99 @@
+//! A demonstration without a model: calls as models write them, and what haft makes of each.
+
+mod calls;
+mod page;
+mod tools;
+
+use std::error::Error;
+
+use haft::{
+    Binding, CallIds, Catalog, HydrationResult, Hydrator, ToolCall, ToolContext, TrustPolicy,
+    Verdict, tools,
+};
+
+use self::calls::{CALLS, Call};
+use self::page::Page;
+use self::tools::{Notes, convert_temperature, delete_note, find_notes, write_note};
+
+/// What became of one call.
+enum Fate {
+    /// It was refused; the model reads this.
+    Refused(String),
+    /// It waits for a person, because of this.
+    Held(String),
+    /// It ran; the model reads this.
+    Ran(String),
+    /// It ran and failed; the model reads this.
+    Failed(String),
+}
+
+/// Takes every call through binding, hydration, gate and execution.
+pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
+    let catalog = Catalog::new();
+    catalog
+        .register_all(tools![
+            convert_temperature,
+            find_notes,
+            write_note,
+            delete_note
+        ])
+        .into_result()?;
+    let binding = catalog.snapshot().bind().build()?;
+    let hydrator = Hydrator::new().with_audited_repair();
+    let gate = TrustPolicy {
+        approve_destructive: true,
+        ..TrustPolicy::default()
+    };
+    let context = ToolContext::builder().state(Notes::default()).build();
+    let mut ids = CallIds::default();
+
+    let mut page = Page::open(&binding);
+    for call in CALLS {
+        let written = ToolCall::new(call.tool, call.arguments()).finished(call.finish);
+        let mut result = hydrator.hydrate(&written, &binding, &mut ids);
+        let fate = decide(&mut result, &binding, gate, &context).await;
+        page.call(&call, &result, &fate);
+    }
+    page.close();
+    Ok(())
+}
+
+async fn decide(
+    result: &mut HydrationResult,
+    binding: &Binding,
+    gate: TrustPolicy,
+    context: &ToolContext,
+) -> Fate {
+    let name = result.provenance.provider_tool_id.clone();
+    if let Err(refused) = binding.admit(&name) {
+        return Fate::Refused(refused.to_string());
+    }
+    let Some(tool) = result.tool.take() else {
+        return Fate::Refused(result.text_for_model().unwrap_or_default());
+    };
+    let access = match gate.check(tool.definition(), &result.provenance) {
+        Verdict::Allow(access) => access,
+        Verdict::NeedApproval(reason) | Verdict::Deny(reason) => return Fate::Held(reason),
+    };
+    execute(
+        tool,
+        &context.for_call(name, &result.provenance.call_id, access),
+    )
+    .await
+}
+
+async fn execute(tool: Box<dyn haft::HydratedTool>, context: &ToolContext) -> Fate {
+    match tool.run(context).await {
+        Ok(output) => Fate::Ran(output.text_for_model()),
+        Err(error) => Fate::Failed(format!("Tool '{}' failed: {error}", context.tool_name())),
+    }
+}
+
+impl Call {
+    fn arguments(&self) -> String {
+        match self.repeat {
+            1 => self.written.to_owned(),
+            times => self.written.repeat(times),
+        }
+    }
+}
