@@ -4,7 +4,7 @@
 
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
-use haft::{Tool, ToolContext, ToolError, json};
+use haft::{Hydrate, Tool, ToolContext, ToolError};
 
 #[derive(Clone, Copy, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -53,15 +53,20 @@ async fn main() -> Result<(), ToolError> {
     println!("The model reads:\n");
     println!("{:#}\n", get_current_weather::definition().to_json());
 
-    println!("It calls, the tool answers:\n");
-    let tool = get_current_weather::into_object()?;
-    for arguments in [
-        json!({"location": "Oslo, NO"}),
-        json!({"location": "Cairo, EG", "unit": "fahrenheit"}),
-        json!({"location": "Atlantis"}),
+    println!("It calls; nothing that it writes reaches the tool unchecked:\n");
+    for written in [
+        r#"{"location": "Oslo, NO"}"#,
+        r#"{"location": "Cairo, EG", "unit": "fahrenheit"}"#,
+        r#"{"location": "Atlantis"}"#,
+        r#"{"city": "Oslo, NO", "unit": "kelvin"}"#,
+        r#"{"location": "Osl"#,
     ] {
-        println!("  {} {arguments}", tool.definition().name());
-        let call = tool.instantiate(&arguments)?;
+        println!("  {written}");
+        let mut result = get_current_weather::hydrate(written);
+        let Some(call) = result.tool.take() else {
+            println!("    ✗ {}", result.text_for_model().unwrap_or_default());
+            continue;
+        };
         match call.run(&ToolContext::default()).await {
             Ok(output) => println!("    → {}", output.text_for_model()),
             Err(error) => println!("    ✗ {error}"),

@@ -8,7 +8,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft::{ToolContext, ToolDefinition, ToolError, dynamic_tool, json};
+use haft::{
+    CallIds, Catalog, Hydrator, ToolCall, ToolContext, ToolDefinition, ToolError, dynamic_tool,
+    json,
+};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), ToolError> {
@@ -50,14 +53,27 @@ async fn main() -> Result<(), ToolError> {
     println!("owner:       {}", definition.annotations().extra["x-owner"]);
     println!("fingerprint: {}\n", definition.fingerprint());
 
-    for arguments in [
-        json!({"dice": 2}),
-        json!({"dice": 3, "sides": 20}),
-        json!({"dice": 2}),
+    let catalog = Catalog::new();
+    catalog.register(Arc::clone(&roll_dice))?;
+    let binding = catalog.snapshot().bind().build()?;
+    let mut ids = CallIds::default();
+    for written in [
+        r#"{"dice": 2}"#,
+        r#"{"dice": 3, "sides": 20}"#,
+        r#"{"dice": 1000000}"#,
     ] {
-        let call = roll_dice.instantiate(&arguments)?;
-        let output = call.run(&ToolContext::default()).await?;
-        println!("{arguments} → {}", output.text_for_model());
+        let call = ToolCall::new("roll_dice", written);
+        let mut result = Hydrator::new().hydrate(&call, &binding, &mut ids);
+        match result.tool.take() {
+            Some(hydrated) => {
+                let output = hydrated.run(&ToolContext::default()).await?;
+                println!("{written} → {}", output.text_for_model());
+            }
+            None => println!(
+                "{written} ✗ {}",
+                result.text_for_model().unwrap_or_default()
+            ),
+        }
     }
     println!("\nrolled {} times", rolled.load(Ordering::Relaxed));
 

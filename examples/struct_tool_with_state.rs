@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use haft::{Run, ToolContext, ToolError, ToolOutput, json, tools};
+use haft::{CallIds, Catalog, Hydrator, Run, ToolCall, ToolContext, ToolError, ToolOutput, tools};
 
 /// The host's state: who owns what, in cents.
 struct Ledger(Mutex<BTreeMap<String, u64>>);
@@ -81,33 +81,42 @@ async fn main() -> Result<(), ToolError> {
     let ledger = Ledger(Mutex::new([("Ada".to_owned(), 1_000)].into()));
     let context = ToolContext::builder().state(ledger).build();
 
-    let mut bank = BTreeMap::new();
-    for source in tools![LookUpBalance, TransferMoney] {
-        let tool = source.into_object()?;
-        println!(
-            "{:<16} {}",
-            tool.definition().name().as_str(),
-            tool.definition().brief()
-        );
-        bank.insert(tool.definition().name().to_string(), tool);
+    let catalog = Catalog::new();
+    catalog
+        .register_all(tools![LookUpBalance, TransferMoney])
+        .into_result()?;
+    let bank = catalog.snapshot().bind().build()?;
+    for definition in bank.tools_for_llm() {
+        println!("{:<16} {}", definition.name().as_str(), definition.brief());
     }
     println!();
 
-    for (name, arguments) in [
-        ("look_up_balance", json!({"owner": "Ada"})),
+    let mut ids = CallIds::default();
+    for (name, written) in [
+        ("look_up_balance", r#"{"owner": "Ada"}"#),
         (
             "transfer_money",
-            json!({"from": "Ada", "to": "Bob", "cents": 300}),
+            r#"{"from": "Ada", "to": "Bob", "cents": 300}"#,
         ),
         (
             "transfer_money",
-            json!({"from": "Ada", "to": "Bob", "cents": 300, "open_account": true}),
+            r#"{"from": "Ada", "to": "Bob", "cents": -300}"#,
         ),
-        ("look_up_balance", json!({"owner": "Bob"})),
-        ("look_up_balance", json!({"owner": "Ada"})),
+        (
+            "transfer_money",
+            r#"{"from": "Ada", "to": "Bob", "cents": 300, "open_account": true}"#,
+        ),
+        ("look_up_balance", r#"{"owner": "Bob"}"#),
+        ("look_up_balance", r#"{"owner": "Ada"}"#),
     ] {
-        println!("{name} {arguments}");
-        match bank[name].instantiate(&arguments)?.run(&context).await {
+        println!("{name} {written}");
+        let call = ToolCall::new(name, written);
+        let mut result = Hydrator::new().hydrate(&call, &bank, &mut ids);
+        let Some(hydrated) = result.tool.take() else {
+            println!("  ✗ {}", result.text_for_model().unwrap_or_default());
+            continue;
+        };
+        match hydrated.run(&context).await {
             Ok(output) => println!("  → {}", output.text_for_model()),
             Err(error) => println!("  ✗ {error}"),
         }
