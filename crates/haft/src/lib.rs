@@ -105,3 +105,8 @@ pub mod __private {
 #[cfg(doctest)]
 #[doc = include_str!("../../haft-macros/docs/tool.md")]
 struct ToolAttribute;
+
+/// The code that a new user sees first.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
