@@ -2,6 +2,9 @@
 
 mod demo;
 
+use std::error::Error;
+use std::io;
+
 use clap::Parser;
 
 /// haft, the handle between a language model and its tools.
@@ -13,7 +16,17 @@ use clap::Parser;
 struct Arguments;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> Result<(), Box<dyn Error>> {
     Arguments::parse();
-    demo::run().await
+    match demo::run().await {
+        Err(error) if is_closed_pipe(&*error) => Ok(()),
+        other => other,
+    }
+}
+
+/// Whoever read our output has seen enough, as in `haft | head`.
+fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

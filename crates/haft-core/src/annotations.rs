@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::definition::DefinitionError;
+use crate::definition_error::DefinitionError;
 use crate::name::ToolName;
 
 /// Hints for policies, selection and display. None of them opens a gate by itself.

@@ -11,99 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::annotations::{Annotations, Example};
+use crate::annotations::Annotations;
+use crate::definition_builder::ToolDefinitionBuilder;
+use crate::definition_error::DefinitionError;
+use crate::definition_json;
 use crate::kind::ToolKind;
-use crate::name::{NameError, ToolName, hex};
-use crate::prose::brief_of;
-use crate::schema;
-
-/// The longest description, in characters.
-pub const MAX_DESCRIPTION_CHARS: usize = 4096;
-
-/// Why a definition could not be built. Each says what the author has to change.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DefinitionError {
-    /// The name is not legal.
-    #[error(transparent)]
-    InvalidName(#[from] NameError),
-    /// No schema and no opt-in.
-    #[error(
-        "tool '{tool}' has no parameter schema; add one or set allowNoSchema with a noSchemaMode"
-    )]
-    MissingSchema {
-        /// The tool.
-        tool: String,
-    },
-    /// The schema cannot be used.
-    #[error("tool `{tool}` has an invalid schema: {reason}")]
-    InvalidSchema {
-        /// The tool.
-        tool: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The schema refers to something outside itself, which is never fetched.
-    #[error(
-        "tool `{tool}` refers to `{reference}`, which is outside its schema and is never fetched: \
-         copy it into `$defs` and refer to it with `#/$defs/…`"
-    )]
-    RemoteRef {
-        /// The tool.
-        tool: String,
-        /// The reference as written.
-        reference: String,
-    },
-    /// `allowNoSchema` without saying what is then allowed.
-    #[error(
-        "tool `{tool}` sets allowNoSchema without a noSchemaMode: add `read-only`, \
-         `human-approval` or `full`"
-    )]
-    NoSchemaModeMissing {
-        /// The tool.
-        tool: String,
-    },
-    /// A schema and the opt-out of one.
-    #[error("tool `{tool}` has a parameter schema and also opts out of one: remove either")]
-    NoSchemaConflict {
-        /// The tool.
-        tool: String,
-    },
-    /// The description is too long.
-    #[error("the description of tool `{tool}` has {chars} characters, more than 4096: shorten it")]
-    DescriptionTooLong {
-        /// The tool.
-        tool: String,
-        /// Its length.
-        chars: usize,
-    },
-    /// The brief is too long.
-    #[error("the brief has {chars} characters, more than 120: shorten it")]
-    BriefTooLong {
-        /// Its length.
-        chars: usize,
-    },
-    /// The brief has several lines.
-    #[error("the brief has more than one line: a brief is one line")]
-    BriefNotOneLine,
-    /// A timeout of nothing.
-    #[error("timeout_ms is 0: leave it out for the default, or give at least 1")]
-    ZeroTimeout,
-    /// A key that nobody knows, in JSON input.
-    #[error("unknown key `{key}` in {place}: free metadata goes into `annotations` under `x-…`")]
-    UnknownKey {
-        /// Where it stands.
-        place: &'static str,
-        /// The key.
-        key: String,
-    },
-    /// JSON input that is no definition.
-    #[error("this is no tool definition: {reason}")]
-    Malformed {
-        /// What is wrong.
-        reason: String,
-    },
-}
+use crate::name::{ToolName, hex};
 
 /// What a tool without a schema may do. There is no default: it is opted into by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -118,8 +31,8 @@ pub enum NoSchemaMode {
 }
 
 /// The SHA-256 of a definition's canonical JSON, in lower-case hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-pub struct Fingerprint(Box<str>);
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Fingerprint(pub(crate) Box<str>);
 
 impl Fingerprint {
     /// The digits.
@@ -157,30 +70,21 @@ impl fmt::Display for Fingerprint {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
-    name: ToolName,
-    description: Option<String>,
-    brief: String,
-    parameters: Result<Value, NoSchemaMode>,
-    output_schema: Option<Value>,
-    kind: ToolKind,
-    strict: Option<bool>,
-    annotations: Annotations,
-    fingerprint: Fingerprint,
+    pub(crate) name: ToolName,
+    pub(crate) description: Option<String>,
+    pub(crate) brief: String,
+    pub(crate) parameters: Result<Value, NoSchemaMode>,
+    pub(crate) output_schema: Option<Value>,
+    pub(crate) kind: ToolKind,
+    pub(crate) strict: Option<bool>,
+    pub(crate) annotations: Annotations,
+    pub(crate) fingerprint: Fingerprint,
 }
 
 impl ToolDefinition {
     /// Starts a definition.
     pub fn builder(name: impl Into<String>) -> ToolDefinitionBuilder {
-        ToolDefinitionBuilder {
-            name: name.into(),
-            description: None,
-            parameters: None,
-            no_schema: None,
-            output_schema: None,
-            kind: ToolKind::default(),
-            strict: None,
-            annotations: Annotations::default(),
-        }
+        ToolDefinitionBuilder::new(name.into())
     }
 
     /// Reads the JSON form. Unknown top-level keys are an error.
@@ -196,7 +100,7 @@ impl ToolDefinition {
     /// # Ok::<(), haft_core::DefinitionError>(())
     /// ```
     pub fn from_json(json: Value) -> Result<Arc<Self>, DefinitionError> {
-        from_json(json)?.build()
+        definition_json::read(json)?.build()
     }
 
     /// The name, also on the wire.
@@ -302,234 +206,6 @@ impl ToolDefinition {
     }
 }
 
-/// Collects the parts of a [`ToolDefinition`].
-#[derive(Debug, Clone)]
-#[must_use = "a definition exists only after `build`"]
-pub struct ToolDefinitionBuilder {
-    name: String,
-    description: Option<String>,
-    parameters: Option<Value>,
-    no_schema: Option<NoSchemaMode>,
-    output_schema: Option<Value>,
-    kind: ToolKind,
-    strict: Option<bool>,
-    annotations: Annotations,
-}
-
-impl ToolDefinitionBuilder {
-    /// The full description for the model, kept unchanged.
-    pub fn description(mut self, text: impl Into<String>) -> Self {
-        self.description = Some(text.into());
-        self
-    }
-
-    /// One line for lists, at most 120 characters.
-    pub fn brief(mut self, text: impl Into<String>) -> Self {
-        self.annotations.brief = Some(text.into());
-        self
-    }
-
-    /// The parameter schema: JSON Schema 2020-12 with an object at its root.
-    pub fn parameters(mut self, schema: Value) -> Self {
-        self.parameters = Some(schema);
-        self
-    }
-
-    /// Opts out of a parameter schema. Calls are then never validated, and gated as `mode` says.
-    pub fn no_schema(mut self, mode: NoSchemaMode) -> Self {
-        self.no_schema = Some(mode);
-        self
-    }
-
-    /// The schema of results.
-    pub fn output_schema(mut self, schema: Value) -> Self {
-        self.output_schema = Some(schema);
-        self
-    }
-
-    /// Who executes its calls; [`ToolKind::Function`] if nothing is said.
-    pub fn kind(mut self, kind: ToolKind) -> Self {
-        self.kind = kind;
-        self
-    }
-
-    /// Whether providers that know it shall follow the schema strictly.
-    pub fn strict(mut self, strict: bool) -> Self {
-        self.strict = Some(strict);
-        self
-    }
-
-    /// All annotations at once.
-    pub fn annotations(mut self, annotations: Annotations) -> Self {
-        self.annotations = annotations;
-        self
-    }
-
-    /// Words to filter and search by, added to those already there.
-    pub fn tags<S: Into<String>>(mut self, tags: impl IntoIterator<Item = S>) -> Self {
-        self.annotations
-            .tags
-            .extend(tags.into_iter().map(Into::into));
-        self
-    }
-
-    /// The tool changes nothing.
-    pub fn read_only(mut self) -> Self {
-        self.annotations.read_only = true;
-        self
-    }
-
-    /// The tool may destroy something.
-    pub fn destructive(mut self) -> Self {
-        self.annotations.destructive = true;
-        self
-    }
-
-    /// Calling it twice does no more than calling it once.
-    pub fn idempotent(mut self) -> Self {
-        self.annotations.idempotent = true;
-        self
-    }
-
-    /// It reaches out of this system.
-    pub fn open_world(mut self) -> Self {
-        self.annotations.open_world = true;
-        self
-    }
-
-    /// A call that shows how the tool is used, and what comes back.
-    pub fn example(mut self, input: Value, output: Option<Value>) -> Self {
-        self.annotations.examples.push(Example { input, output });
-        self
-    }
-
-    /// A tool whose results this one needs.
-    pub fn depends_on(mut self, tool: ToolName) -> Self {
-        self.annotations.depends_on.push(tool);
-        self
-    }
-
-    /// Freezes the definition.
-    pub fn build(self) -> Result<Arc<ToolDefinition>, DefinitionError> {
-        let name = ToolName::new(&self.name)?;
-        let tool = name.as_str();
-        let parameters = match (self.parameters, self.no_schema) {
-            (Some(schema), None) => {
-                schema::check_parameters(tool, &schema)?;
-                Ok(schema)
-            }
-            (None, Some(mode)) => Err(mode),
-            (None, None) => return Err(DefinitionError::MissingSchema { tool: tool.into() }),
-            (Some(_), Some(_)) => {
-                return Err(DefinitionError::NoSchemaConflict { tool: tool.into() });
-            }
-        };
-        if let Some(schema) = &self.output_schema {
-            schema::check(tool, schema)?;
-        }
-        check_description(tool, self.description.as_deref())?;
-        self.annotations.check()?;
-        let brief = match &self.annotations.brief {
-            Some(brief) => brief.clone(),
-            None => brief_of(self.description.as_deref().unwrap_or_default()),
-        };
-        let mut definition = ToolDefinition {
-            name,
-            description: self.description,
-            brief,
-            parameters,
-            output_schema: self.output_schema,
-            kind: self.kind,
-            strict: self.strict,
-            annotations: self.annotations,
-            fingerprint: Fingerprint("".into()),
-        };
-        definition.fingerprint = fingerprint(&definition.to_json());
-        Ok(Arc::new(definition))
-    }
-}
-
-fn check_description(tool: &str, description: Option<&str>) -> Result<(), DefinitionError> {
-    let chars = description.unwrap_or_default().chars().count();
-    if chars > MAX_DESCRIPTION_CHARS {
-        return Err(DefinitionError::DescriptionTooLong {
-            tool: tool.into(),
-            chars,
-        });
-    }
-    Ok(())
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct DefinitionJson {
-    r#type: Option<String>,
-    name: String,
-    description: Option<String>,
-    parameters: Option<Value>,
-    output_schema: Option<Value>,
-    strict: Option<bool>,
-    #[serde(default)]
-    allow_no_schema: bool,
-    no_schema_mode: Option<NoSchemaMode>,
-    #[serde(default)]
-    annotations: Annotations,
-    #[serde(flatten)]
-    unknown: Map<String, Value>,
-}
-
-fn from_json(json: Value) -> Result<ToolDefinitionBuilder, DefinitionError> {
-    let malformed = |reason: String| DefinitionError::Malformed { reason };
-    if schema::value_depth_exceeds(&json, 2 * 128) {
-        return Err(malformed("it is nested too deeply".into()));
-    }
-    let json: DefinitionJson =
-        serde_path_to_error::deserialize(json).map_err(|error| malformed(error.to_string()))?;
-    if let Some(key) = json.unknown.keys().next() {
-        return Err(DefinitionError::UnknownKey {
-            place: "the definition",
-            key: key.clone(),
-        });
-    }
-    if json
-        .r#type
-        .as_deref()
-        .is_some_and(|kind| kind != "function")
-    {
-        return Err(malformed("`type` must be `function`".into()));
-    }
-    let tool = json.name.clone();
-    let no_schema = match (json.allow_no_schema, json.no_schema_mode) {
-        (true, None) => return Err(DefinitionError::NoSchemaModeMissing { tool }),
-        (true, mode) => mode,
-        (false, None) => None,
-        (false, Some(_)) => {
-            return Err(malformed(format!(
-                "tool `{tool}` has a noSchemaMode without `\"allowNoSchema\": true`"
-            )));
-        }
-    };
-    let parameters = json.parameters.map(|schema| {
-        schema::expand_shorthand(&schema).map_or(schema, |expanded| {
-            tracing::warn!(
-                tool,
-                "`parameters` lists properties directly; read as an object schema"
-            );
-            expanded
-        })
-    });
-    Ok(ToolDefinitionBuilder {
-        name: json.name,
-        description: json.description,
-        parameters,
-        no_schema,
-        output_schema: json.output_schema,
-        kind: ToolKind::Function,
-        strict: json.strict,
-        annotations: json.annotations,
-    })
-}
-
 /// Serialises one of this crate's own plain types, which cannot fail.
 fn to_value<T: Serialize>(value: &T) -> Value {
     serde_json::to_value(value).unwrap_or(Value::Null)
@@ -547,6 +223,6 @@ pub fn canonical_json(value: &Value) -> String {
     sorted.to_string()
 }
 
-fn fingerprint(json: &Value) -> Fingerprint {
+pub(crate) fn fingerprint(json: &Value) -> Fingerprint {
     Fingerprint(hex(&Sha256::digest(canonical_json(json).as_bytes())).into())
 }

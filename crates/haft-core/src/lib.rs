@@ -17,6 +17,9 @@ mod caught;
 mod choice;
 mod context;
 mod definition;
+mod definition_builder;
+mod definition_error;
+mod definition_json;
 mod gate;
 mod kind;
 mod name;
@@ -38,10 +41,9 @@ pub use call::{FinishReason, RawArguments, ToolCall};
 pub use caught::{caught, panic_text};
 pub use choice::{AllowedMode, AllowedTools, ToolChoice};
 pub use context::{Access, ToolContext, ToolContextBuilder};
-pub use definition::{
-    DefinitionError, Fingerprint, MAX_DESCRIPTION_CHARS, NoSchemaMode, ToolDefinition,
-    ToolDefinitionBuilder, canonical_json,
-};
+pub use definition::{Fingerprint, NoSchemaMode, ToolDefinition, canonical_json};
+pub use definition_builder::{MAX_DESCRIPTION_CHARS, ToolDefinitionBuilder};
+pub use definition_error::DefinitionError;
 pub use gate::{OnRepaired, TrustPolicy, Verdict};
 pub use kind::{CustomKind, ToolKind};
 pub use name::{MAX_NAME_BYTES, NameError, Namespace, RESERVED_NAMES, ToolName};

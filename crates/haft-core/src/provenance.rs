@@ -147,7 +147,7 @@ impl Trust {
 }
 
 /// The record of one call.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Provenance {
     /// The tool's name as it was sent to this provider.
@@ -155,47 +155,47 @@ pub struct Provenance {
     /// The call's id, unique in the conversation.
     pub call_id: String,
     /// The authoritative name, if the tool is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
     /// The definition that was used, if the tool is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition_fingerprint: Option<Fingerprint>,
     /// Exactly what arrived.
     pub original_raw_args: RawArguments,
     /// After parsing.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parsed: Option<Value>,
     /// After validation.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validated: Option<Value>,
     /// Who validated; `null` for a tool without schema or a call that came not so far.
     pub validator: Option<ValidatorRecord>,
     /// Whether `validated` is the outcome of a repair: then it is untrusted.
     pub repaired: bool,
     /// The repair, if one was attempted.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<RepairRecord>,
     /// Whether the tool has no schema and nothing was validated.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unvalidated: bool,
     /// What a tool without schema opted into.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_schema_mode: Option<NoSchemaMode>,
     /// Where the call came from.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<CallSource>,
     /// When, in RFC 3339.
     pub at: String,
 }
 
 /// Who validated a call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ValidatorRecord {
     /// The validator.
     pub name: String,
     /// Its version.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// When it was compiled.
     pub compiled_at: CompiledAt,
@@ -214,7 +214,7 @@ pub enum CompiledAt {
 }
 
 /// One attempted repair.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RepairRecord {
     /// Which repairer.
     pub by: String,
@@ -223,12 +223,12 @@ pub struct RepairRecord {
     /// The text that was repaired.
     pub before: String,
     /// The text that came of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// Whether its result validated.
     pub ok: bool,
     /// Why the repairer gave up.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
     /// Every single edit, also on failure.
     pub events: Vec<RepairEvent>,

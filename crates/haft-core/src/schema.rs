@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::definition::DefinitionError;
+use crate::definition_error::DefinitionError;
 
 /// Bounds on a schema. What exceeds one is refused: a hostile definition must not cost more than
 /// the refusal.

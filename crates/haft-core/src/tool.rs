@@ -15,7 +15,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::ToolContext;
-use crate::definition::{DefinitionError, ToolDefinition};
+use crate::definition::ToolDefinition;
+use crate::definition_error::DefinitionError;
 use crate::kind::ToolKind;
 use crate::output::{IntoToolOutput, ToolError, ToolOutput};
 use crate::validator::Validator;

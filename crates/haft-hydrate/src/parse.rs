@@ -13,6 +13,7 @@ use std::fmt;
 
 use haft_core::{ErrorCode, HydrationError, RawArguments, Stage, value_depth_exceeds};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use crate::text::{Root, is_truncated};
@@ -286,11 +287,15 @@ impl<'de> Visitor<'de> for Strict<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut members = Map::new();
         while let Some(key) = access.next_key::<String>()? {
-            if members.contains_key(&key) {
-                return Err(self.fail(ErrorCode::DuplicateKey { key }));
+            match members.entry(key) {
+                Entry::Vacant(slot) => {
+                    slot.insert(access.next_value_seed(self.inner()?)?);
+                }
+                Entry::Occupied(slot) => {
+                    let key = slot.key().clone();
+                    return Err(self.fail(ErrorCode::DuplicateKey { key }));
+                }
             }
-            let value = access.next_value_seed(self.inner()?)?;
-            members.insert(key, value);
         }
         Ok(Value::Object(members))
     }

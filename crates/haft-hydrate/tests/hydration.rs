@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex};
 
 use haft_core::{
     CallSource, CompiledAt, ErrorCode, FinishReason, HydratedTool, HydrationResult,
-    InstantiateError, NoSchemaMode, RawArguments, SchemaError, Stage, ToolCall, ToolContext,
-    ToolDefinition, ToolObject, Trust, ValidationError, Validator, ValidatorFactory, dynamic_tool,
+    InstantiateError, NoSchemaMode, Provenance, RawArguments, SchemaError, Stage, ToolCall,
+    ToolContext, ToolDefinition, ToolObject, Trust, ValidationError, Validator, ValidatorFactory,
+    dynamic_tool,
 };
 use haft_hydrate::{
     AuditedRepairer, CallIds, Compile, Hydrator, JsonLinesSink, JsonSchemaFactory, PreparedTool,
@@ -756,4 +757,17 @@ fn the_model_reads_what_is_wrong_and_no_more() {
         );
     }
     assert_eq!(hydrate(r#"{"location":"Oslo"}"#).text_for_model(), None);
+}
+
+#[test]
+fn a_record_survives_storage() {
+    for result in [
+        hydrate(r#"{"location":"Oslo"}"#),
+        hydrate("broken"),
+        repair(r#"{"location": "Oslo", "days": "3",}"#),
+    ] {
+        let stored = serde_json::to_string(&result.provenance).unwrap();
+        let read: Provenance = serde_json::from_str(&stored).unwrap();
+        assert_eq!(read, result.provenance);
+    }
 }

@@ -47,15 +47,14 @@ pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
     let context = ToolContext::builder().state(Notes::default()).build();
     let mut ids = CallIds::default();
 
-    let mut page = Page::open(&binding);
+    let mut page = Page::open(&binding)?;
     for call in CALLS {
         let written = ToolCall::new(call.tool, call.arguments()).finished(call.finish);
         let mut result = hydrator.hydrate(&written, &binding, &mut ids);
         let fate = decide(&mut result, &binding, gate, &context).await;
-        page.call(&call, &result, &fate);
+        page.call(&call, &result, &fate)?;
     }
-    page.close();
-    Ok(())
+    Ok(page.close()?)
 }
 
 async fn decide(

@@ -1,6 +1,8 @@
 //! The demonstration as a person reads it.
 
-use anstream::println;
+use std::io::{self, StdoutLock, Write};
+
+use anstream::AutoStream;
 use haft::{Binding, HydrationResult, RepairEvent};
 use owo_colors::OwoColorize;
 
@@ -11,8 +13,13 @@ use super::calls::Call;
 const SHOWN_CHARS: usize = 76;
 
 /// Prints to standard output and keeps the score.
-#[derive(Default)]
 pub(crate) struct Page {
+    out: AutoStream<StdoutLock<'static>>,
+    score: Score,
+}
+
+#[derive(Default)]
+struct Score {
     calls: usize,
     ran: usize,
     repaired: usize,
@@ -21,70 +28,113 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    pub(crate) fn open(binding: &Binding) -> Self {
+    pub(crate) fn open(binding: &Binding) -> io::Result<Self> {
+        let mut page = Self {
+            out: AutoStream::auto(io::stdout().lock()),
+            score: Score::default(),
+        };
+        page.opening(binding)?;
+        Ok(page)
+    }
+
+    fn opening(&mut self, binding: &Binding) -> io::Result<()> {
         let road = "parse, validate, at most one audited repair, gate, run";
-        println!();
-        println!(
+        writeln!(self.out)?;
+        writeln!(
+            self.out,
             "  {} takes calls as models write them: {road}",
             "haft".bold()
-        );
-        println!();
+        )?;
+        writeln!(self.out)?;
         for definition in binding.tools_for_llm() {
-            println!(
+            writeln!(
+                self.out,
                 "  {:<22}{}",
                 definition.name().as_str().cyan(),
                 definition.brief().dimmed()
-            );
+            )?;
         }
-        Self::default()
+        Ok(())
     }
 
-    pub(crate) fn call(&mut self, call: &Call, result: &HydrationResult, fate: &Fate) {
-        self.calls += 1;
-        println!();
-        println!("{:>3}  {}", self.calls.dimmed(), call.title.bold());
-        println!("     {}", shown(call).dimmed());
+    pub(crate) fn call(
+        &mut self,
+        call: &Call,
+        result: &HydrationResult,
+        fate: &Fate,
+    ) -> io::Result<()> {
+        self.score.calls += 1;
+        writeln!(self.out)?;
+        writeln!(
+            self.out,
+            "{:>3}  {}",
+            self.score.calls.dimmed(),
+            call.title.bold()
+        )?;
+        writeln!(self.out, "     {}", shown(call).dimmed())?;
         for edit in edits(result) {
-            println!("     {} {}", "~".yellow(), edit.yellow());
+            writeln!(self.out, "     {} {}", "~".yellow(), edit.yellow())?;
         }
         match fate {
             Fate::Ran(text) => {
-                self.ran += 1;
-                self.repaired += usize::from(result.provenance.repaired);
-                println!("     {} {}", "✓ ran".green().bold(), one_line(text));
+                self.score.ran += 1;
+                self.score.repaired += usize::from(result.provenance.repaired);
+                writeln!(
+                    self.out,
+                    "     {} {}",
+                    "✓ ran".green().bold(),
+                    one_line(text)
+                )?;
             }
             Fate::Failed(text) => {
-                self.ran += 1;
-                println!(
+                self.score.ran += 1;
+                writeln!(
+                    self.out,
                     "     {} {}",
                     "✗ ran and failed".red().bold(),
                     one_line(text)
-                );
+                )?;
             }
             Fate::Held(reason) => {
-                self.held += 1;
-                println!("     {} {reason}", "‖ waits for a person:".yellow().bold());
+                self.score.held += 1;
+                writeln!(
+                    self.out,
+                    "     {} {reason}",
+                    "‖ waits for a person:".yellow().bold()
+                )?;
             }
             Fate::Refused(text) => {
-                self.refused += 1;
-                println!("     {} {}", "✗ refused".red().bold(), one_line(text));
+                self.score.refused += 1;
+                writeln!(
+                    self.out,
+                    "     {} {}",
+                    "✗ refused".red().bold(),
+                    one_line(text)
+                )?;
             }
         }
+        Ok(())
     }
 
-    pub(crate) fn close(&self) {
-        println!();
-        println!(
+    pub(crate) fn close(mut self) -> io::Result<()> {
+        let score = &self.score;
+        writeln!(self.out)?;
+        writeln!(
+            self.out,
             "  {} calls: {} ran ({} of them repaired), {} wait for a person, {} refused.",
-            self.calls, self.ran, self.repaired, self.held, self.refused
-        );
-        println!(
+            score.calls, score.ran, score.repaired, score.held, score.refused
+        )?;
+        writeln!(
+            self.out,
             "  {}",
             "Every refusal is the text the model reads; the run would go on.".dimmed()
-        );
-        println!();
-        println!("  Next: cargo run -p haft-examples --example function_tool");
-        println!();
+        )?;
+        writeln!(self.out)?;
+        writeln!(
+            self.out,
+            "  Next: cargo run -p haft-examples --example function_tool"
+        )?;
+        writeln!(self.out)
     }
 }
 
