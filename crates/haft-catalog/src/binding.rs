@@ -96,7 +96,7 @@ impl Binding {
                 offered(name)?;
                 Callable::All
             }
-            // Seed 001: an empty list allows everything.
+            // An empty list restricts nothing.
             ToolChoice::Allowed(allowed) if allowed.names.is_empty() => Callable::All,
             ToolChoice::Allowed(allowed) => {
                 let mut names: Vec<ToolName> = Vec::new();

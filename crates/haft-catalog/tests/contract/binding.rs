@@ -1,4 +1,4 @@
-//! `with_tools`, `without_tools` and the order of a binding (seed 000, `dynamic-tools.md` §16).
+//! `with_tools`, `without_tools` and the order of a binding (`dynamic-tools.md` §16).
 
 use std::sync::Arc;
 

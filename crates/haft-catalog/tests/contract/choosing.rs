@@ -1,4 +1,4 @@
-//! `tool_choice` and what may be called (`dynamic-tools.md` §16, seed 001).
+//! `tool_choice` and what may be called (`dynamic-tools.md` §16).
 
 use std::sync::Arc;
 
