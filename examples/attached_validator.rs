@@ -33,13 +33,9 @@ impl Validator for WithFormats {
     fn validate(&self, arguments: &Value) -> Vec<ValidationError> {
         self.0
             .iter_errors(arguments)
-            .map(|error| ValidationError {
-                message: error.to_string(),
-                path: error.instance_path().to_string(),
-                keyword: error.kind().keyword().to_owned(),
-                expected: None,
-                actual: None,
-                field: error.instance_path().to_string(),
+            .map(|error| {
+                let path = error.instance_path().to_string();
+                ValidationError::new(path, error.kind().keyword(), error.to_string())
             })
             .collect()
     }

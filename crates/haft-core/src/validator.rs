@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::provenance::InvalidField;
 
 /// Compiles schemas. One per catalogue.
 pub trait ValidatorFactory: Send + Sync + 'static {
@@ -51,21 +52,40 @@ pub struct SchemaError {
 }
 
 /// One thing that is wrong with arguments.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// ```
+/// use haft_core::ValidationError;
+/// let error = ValidationError::new("/days", "minimum", "'days' must be at least 1");
+/// assert_eq!(error.sorted_by, "/days");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ValidationError {
     /// For the model: which field, what was expected.
     pub message: String,
-    /// JSON pointer of the value concerned.
-    pub path: String,
-    /// The schema keyword that failed.
-    pub keyword: String,
-    /// What the keyword asks for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expected: Option<String>,
-    /// What was found, in short.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub actual: Option<String>,
-    /// The member that errors are sorted by: for a missing or unexpected one its own name.
-    #[serde(skip)]
-    pub field: String,
+    /// For machines: which value, which keyword.
+    pub detail: InvalidField,
+    /// The field that errors are sorted by: for a missing or unexpected member its own name.
+    pub sorted_by: String,
+}
+
+impl ValidationError {
+    /// The value at a JSON pointer fails a keyword; `message` says so to the model.
+    pub fn new(
+        path: impl Into<String>,
+        keyword: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        let path = path.into();
+        Self {
+            message: message.into(),
+            sorted_by: path.clone(),
+            detail: InvalidField {
+                path,
+                keyword: keyword.into(),
+                expected: None,
+                actual: None,
+            },
+        }
+    }
 }

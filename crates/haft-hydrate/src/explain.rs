@@ -22,7 +22,7 @@ pub(crate) fn explain<'e>(
         }
     }
     worded.truncate(MAX_ERRORS);
-    worded.sort_by(|a, b| a.field.cmp(&b.field));
+    worded.sort_by(|a, b| a.sorted_by.cmp(&b.sorted_by));
     worded.dedup();
     worded
 }
@@ -134,24 +134,17 @@ fn about(
     field: String,
     message: String,
 ) -> ValidationError {
+    let path = error.instance_path().as_str();
+    let mut worded = ValidationError::new(path, error.kind().keyword(), message);
+    worded.sorted_by = field;
     let (expected, actual) = match error.kind() {
-        ValidationErrorKind::Type { kind } => (
-            Some(types(kind)),
-            Some(type_of(error.instance()).to_owned()),
-        ),
-        ValidationErrorKind::Enum { options } => {
-            (Some(listed(options)), Some(shown(error.instance())))
-        }
-        _ => (None, None),
+        ValidationErrorKind::Type { kind } => (types(kind), type_of(error.instance()).to_owned()),
+        ValidationErrorKind::Enum { options } => (listed(options), shown(error.instance())),
+        _ => return worded,
     };
-    ValidationError {
-        message,
-        path: error.instance_path().as_str().to_owned(),
-        keyword: error.kind().keyword().to_owned(),
-        expected,
-        actual,
-        field,
-    }
+    worded.detail.expected = Some(expected);
+    worded.detail.actual = Some(actual);
+    worded
 }
 
 /// `'a.b[0]'`, or a word for the whole.

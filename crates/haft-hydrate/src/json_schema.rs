@@ -103,7 +103,9 @@ impl Validator for JsonSchemaValidator {
 
     fn validate(&self, arguments: &Value) -> Vec<ValidationError> {
         if self.is_too_costly(arguments) {
-            return vec![about_the_whole(
+            return vec![ValidationError::new(
+                "",
+                "schema",
                 "the arguments are too large or too deeply nested to be checked",
             )];
         }
@@ -115,18 +117,11 @@ impl Validator for JsonSchemaValidator {
         if explainable {
             explain(self.validator.iter_errors(arguments))
         } else {
-            vec![about_the_whole("the arguments do not fit the schema")]
+            vec![ValidationError::new(
+                "",
+                "schema",
+                "the arguments do not fit the schema",
+            )]
         }
-    }
-}
-
-fn about_the_whole(message: &str) -> ValidationError {
-    ValidationError {
-        message: message.to_owned(),
-        path: String::new(),
-        keyword: "schema".to_owned(),
-        expected: None,
-        actual: None,
-        field: String::new(),
     }
 }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use haft_core::{
-    ErrorCode, FinishReason, HydrationError, InvalidField, RawArguments, RepairRecord, Stage,
-    ValidationError, Validator, ValidatorFactory, caught,
+    ErrorCode, FinishReason, HydrationError, RawArguments, RepairRecord, Stage, ValidationError,
+    Validator, ValidatorFactory, caught,
 };
 use serde_json::Value;
 
@@ -208,12 +208,7 @@ fn worded(error: ValidationError) -> HydrationError {
     HydrationError {
         stage: Stage::Validate,
         message: error.message,
-        detail: ErrorCode::Invalid(Box::new(InvalidField {
-            path: error.path,
-            keyword: error.keyword,
-            expected: error.expected,
-            actual: error.actual,
-        })),
+        detail: ErrorCode::Invalid(Box::new(error.detail)),
     }
 }
 

@@ -672,14 +672,7 @@ fn a_validator_attached_to_one_tool_wins_and_is_named() {
         fn validate(&self, arguments: &Value) -> Vec<ValidationError> {
             let refused = arguments["location"] == "Oslo";
             refused
-                .then(|| ValidationError {
-                    message: "'location' must not be Oslo".into(),
-                    path: "/location".into(),
-                    keyword: "custom".into(),
-                    expected: None,
-                    actual: None,
-                    field: "location".into(),
-                })
+                .then(|| ValidationError::new("/location", "custom", "'location' must not be Oslo"))
                 .into_iter()
                 .collect()
         }

@@ -143,13 +143,6 @@ impl Validator for Nothing {
     }
 
     fn validate(&self, _: &Value) -> Vec<ValidationError> {
-        vec![ValidationError {
-            message: "nothing fits".into(),
-            path: String::new(),
-            keyword: "nothing".into(),
-            expected: None,
-            actual: None,
-            field: String::new(),
-        }]
+        vec![ValidationError::new("", "nothing", "nothing fits")]
     }
 }
