@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use haft_core::{ToolChoice, ToolDefinition, ToolName, ToolRef, ViewFormat};
-use haft_hydrate::{PreparedTool, ToolTable};
+use haft_core::{AllowedMode, ToolChoice, ToolDefinition, ToolName, ToolRef, ViewFormat, cut};
+use haft_hydrate::{Admission, PreparedTool, ToolTable};
 
 use crate::binding_builder::{BindError, resolve};
-use crate::near::{near, shortened};
+use crate::near::near;
 use crate::offered::Offered;
 use crate::refusal::{CallRefused, LISTED};
 use crate::rendering::Renderings;
@@ -21,7 +21,7 @@ use crate::snapshot::Snapshot;
 ///
 /// ```
 /// use haft_catalog::Catalog;
-/// use haft_core::{ToolChoice, ToolDefinition, ViewFormat};
+/// use haft_core::{AllowedMode, ToolChoice, ToolDefinition, ViewFormat};
 ///
 /// # fn tool(name: &str) -> std::sync::Arc<ToolDefinition> {
 /// #     let object = serde_json::json!({"type": "object"});
@@ -85,7 +85,7 @@ impl Binding {
         let offered = |name: &String| match by_name.get_key_value(name.as_str()) {
             Some((name, _)) => Ok(name.clone()),
             None => Err(BindError::ChoiceNotOffered {
-                name: shortened(name),
+                name: cut(name),
                 near: near(name, tools.iter().map(|tool| tool.name().as_str())),
             }),
         };
@@ -96,8 +96,10 @@ impl Binding {
                 offered(name)?;
                 Callable::All
             }
-            // An empty list restricts nothing.
-            ToolChoice::Allowed(allowed) if allowed.names.is_empty() => Callable::All,
+            // Whoever computed this list did not mean "everything".
+            ToolChoice::Allowed(allowed) if allowed.names.is_empty() => {
+                return Err(BindError::NothingAllowed);
+            }
             ToolChoice::Allowed(allowed) => {
                 let mut names: Vec<ToolName> = Vec::new();
                 for name in &allowed.names {
@@ -106,7 +108,10 @@ impl Binding {
                         names.push(name);
                     }
                 }
-                Callable::Only(names)
+                match allowed.mode {
+                    AllowedMode::None => Callable::Nothing,
+                    AllowedMode::Auto | AllowedMode::Required => Callable::Only(names),
+                }
             }
         };
         Ok(Self {
@@ -156,9 +161,9 @@ impl Binding {
     /// The offered tool of this name, if it may be called in this request; else what to tell the
     /// model.
     pub fn admit(&self, wire_name: &str) -> Result<&PreparedTool, CallRefused> {
-        let Some(tool) = self.resolve(wire_name) else {
+        let Some(tool) = self.find(wire_name) else {
             return Err(CallRefused::Unknown {
-                name: shortened(wire_name),
+                name: cut(wire_name),
                 available: self.first_names(),
             });
         };
@@ -171,6 +176,11 @@ impl Binding {
             }),
             Callable::All | Callable::Only(_) => Ok(tool),
         }
+    }
+
+    fn find(&self, wire_name: &str) -> Option<&PreparedTool> {
+        let &at = self.inner.by_name.get(wire_name)?;
+        Some(self.inner.tools[at].prepared())
     }
 
     /// As many names as a refusal shows, and one more if there are more.
@@ -296,9 +306,14 @@ fn by_name(tools: &[Arc<Offered>]) -> HashMap<ToolName, usize> {
 }
 
 impl ToolTable for Binding {
-    fn resolve(&self, wire_name: &str) -> Option<&PreparedTool> {
-        let &at = self.inner.by_name.get(wire_name)?;
-        Some(self.inner.tools[at].prepared())
+    fn admission(&self, wire_name: &str) -> Admission<'_> {
+        match self.admit(wire_name) {
+            Ok(tool) => Admission::Admitted(tool),
+            Err(refused) => Admission::Refused {
+                tool: self.find(wire_name),
+                text: refused.to_string(),
+            },
+        }
     }
 }
 

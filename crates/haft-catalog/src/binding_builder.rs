@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use haft_core::{DefinitionError, Fingerprint, ToolChoice, ToolKind, ToolName, ToolRef};
+use haft_core::{DefinitionError, Fingerprint, ToolChoice, ToolKind, ToolName, ToolRef, cut};
 
 use crate::binding::Binding;
-use crate::near::{near, shortened, suggestion};
+use crate::near::{near, suggestion};
 use crate::offered::Offered;
 use crate::snapshot::Snapshot;
 
@@ -14,6 +14,11 @@ use crate::snapshot::Snapshot;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
+    /// `allowed_tools` lists nothing.
+    #[error(
+        "`allowed_tools` lists no tool: leave it out to allow all, or use `none` to allow none"
+    )]
+    NothingAllowed,
     /// A reference to nothing.
     #[error(
         "there is no tool or namespace `{name}`: {}",
@@ -175,7 +180,7 @@ fn in_namespace(name: &str, snapshot: &Snapshot) -> Result<Vec<Found>, BindError
     let names = snapshot.names().map(AsRef::as_ref);
     let namespaces = snapshot.namespaces().map(AsRef::as_ref);
     Err(BindError::UnknownTool {
-        name: shortened(name),
+        name: cut(name),
         near: near(name, names.chain(namespaces)),
     })
 }

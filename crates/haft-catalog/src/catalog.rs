@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use haft_core::{
-    InternalTool, Namespace, ToolDefinition, ToolName, ToolObject, ToolSource, Validator,
+    InternalTool, Namespace, ToolDefinition, ToolName, ToolObject, ToolSource, Validator, cut,
 };
 use haft_hydrate::PreparedTool;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::groups::{Group, Groups};
 use crate::hosting;
 use crate::lifecycle::{Hosted, Internal};
 use crate::natives::{Native, Natives, Taken};
-use crate::near::{near, shortened};
+use crate::near::near;
 use crate::offered::{Offered, Workshop};
 use crate::origin::Origin;
 use crate::registration::Registration;
@@ -276,7 +276,7 @@ impl Catalog {
         let native = state.natives.get(wire_name).map(Native::offered);
         let Some(tool) = native.or_else(|| snapshot.offered(wire_name)) else {
             return Err(AttachError::UnknownTool {
-                name: shortened(wire_name),
+                name: cut(wire_name),
                 near: near(wire_name, snapshot.names().map(ToolName::as_str)),
             });
         };

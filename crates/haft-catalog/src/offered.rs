@@ -107,22 +107,15 @@ impl Offered {
         self.hashed
             .get_or_init(|| {
                 let name = self.identity.hashed_name()?;
-                (name != *self.name()).then(|| self.under(name))?
+                (name != *self.name()).then(|| self.under(name))
             })
             .as_ref()
     }
 
-    fn under(&self, name: ToolName) -> Option<Arc<Self>> {
+    fn under(&self, name: ToolName) -> Arc<Self> {
         let tool = named(&self.source, name);
-        // Late never fails; a validator that is already there is taken along, not compiled again.
-        let prepare = || PreparedTool::new(tool, &self.workshop.validators, Compile::Late);
-        let mut prepared = caught(prepare).ok()?.ok()?;
-        if (self.workshop.compile == Compile::Early || self.attached.is_some())
-            && let Some(Ok(validator)) = self.prepared.validator()
-        {
-            prepared = prepared.with_validator(validator);
-        }
-        Some(Arc::new(Self {
+        let prepared = self.prepared.presented_as(tool);
+        Arc::new(Self {
             prepared,
             identity: self.identity.clone(),
             source: Arc::clone(&self.source),
@@ -130,7 +123,7 @@ impl Offered {
             workshop: self.workshop.clone(),
             renderings: Renderings::default(),
             hashed: OnceLock::from(None),
-        }))
+        })
     }
 
     pub(crate) fn name(&self) -> &ToolName {

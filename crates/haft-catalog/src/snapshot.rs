@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use haft_core::{Namespace, ToolDefinition, ToolName};
-use haft_hydrate::{PreparedTool, ToolTable};
+use haft_core::{Namespace, ToolDefinition, ToolName, cut};
+use haft_hydrate::{Admission, PreparedTool, ToolTable};
 
 use crate::binding_builder::BindingBuilder;
 use crate::error::Diagnostic;
@@ -184,8 +184,14 @@ impl Snapshot {
 }
 
 impl ToolTable for Snapshot {
-    fn resolve(&self, wire_name: &str) -> Option<&PreparedTool> {
-        self.get(wire_name)
+    fn admission(&self, wire_name: &str) -> Admission<'_> {
+        match self.get(wire_name) {
+            Some(tool) => Admission::Admitted(tool),
+            None => Admission::Refused {
+                tool: None,
+                text: format!("Unknown tool '{}'.", cut(wire_name)),
+            },
+        }
     }
 }
 

@@ -45,6 +45,8 @@ pub enum AllowedMode {
     Auto,
     /// It must call one.
     Required,
+    /// None may be called after all.
+    None,
 }
 
 impl ToolChoice {
@@ -71,7 +73,10 @@ impl ToolChoice {
         match self {
             Self::Required | Self::Function(_) => Self::Auto,
             Self::Allowed(allowed) => Self::Allowed(AllowedTools {
-                mode: AllowedMode::Auto,
+                mode: match allowed.mode {
+                    AllowedMode::None => AllowedMode::None,
+                    AllowedMode::Auto | AllowedMode::Required => AllowedMode::Auto,
+                },
                 names: allowed.names.clone(),
             }),
             Self::Auto | Self::None => self.clone(),
@@ -130,8 +135,9 @@ fn read(json: &Value) -> Result<ToolChoice, String> {
             let mode = match json.get("mode").map(Value::as_str) {
                 None | Some(Some("auto")) => AllowedMode::Auto,
                 Some(Some("required")) => AllowedMode::Required,
+                Some(Some("none")) => AllowedMode::None,
                 Some(_) => {
-                    return Err("`tool_choice.mode` must be `auto` or `required`".into());
+                    return Err("`tool_choice.mode` must be `auto`, `required` or `none`".into());
                 }
             };
             let tools = json.get("tools").and_then(Value::as_array);
@@ -178,7 +184,7 @@ mod tests {
             json!("maybe"),
             json!(3),
             json!({"type": "function"}),
-            json!({"type": "allowed_tools", "mode": "none", "tools": []}),
+            json!({"type": "allowed_tools", "mode": "maybe", "tools": []}),
             json!({"type": "allowed_tools", "mode": "auto"}),
         ] {
             let error = serde_json::from_value::<ToolChoice>(json).unwrap_err();

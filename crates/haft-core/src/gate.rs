@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Access;
 use crate::definition::{NoSchemaMode, ToolDefinition};
 use crate::kind::ToolKind;
-use crate::provenance::{Provenance, Trust};
+use crate::provenance::{HydrationResult, Provenance, Trust};
 use crate::repair::RepairClass;
 
 /// What becomes of a call.
@@ -37,6 +37,10 @@ pub enum OnRepaired {
 
 /// Decides by provenance and annotations alone.
 ///
+/// By default: validated calls run, destructive tools included; repaired ones need approval unless
+/// the repair was lossless and the tool only reads; unvalidated ones need approval except for
+/// read-only tools in that mode.
+///
 /// ```
 /// use haft_core::{OnRepaired, TrustPolicy};
 /// let strict = TrustPolicy { on_repaired: OnRepaired::Deny, ..TrustPolicy::default() };
@@ -59,12 +63,13 @@ pub struct TrustPolicy {
 }
 
 impl TrustPolicy {
-    /// May this call run unasked?
-    pub fn check(self, definition: &ToolDefinition, provenance: &Provenance) -> Verdict {
-        let verdict = match Trust::of(provenance) {
+    /// May this call of this tool run unasked?
+    pub fn check(self, result: &HydrationResult, definition: &ToolDefinition) -> Verdict {
+        let verdict = match result.trust() {
             Trust::Validated => Verdict::Allow(Access::Full),
-            Trust::Repaired => self.check_repaired(definition, provenance),
+            Trust::Repaired => self.check_repaired(definition, &result.provenance),
             Trust::Unvalidated => self.check_unvalidated(definition),
+            Trust::Rejected => Verdict::Deny("the call was refused".into()),
         };
         match verdict {
             Verdict::Allow(_)
@@ -87,10 +92,13 @@ impl TrustPolicy {
                         .iter()
                         .all(|event| event.kind.class() == RepairClass::Lossless)
                 });
-                if lossless && self.only_reads(definition) {
+                if !lossless {
+                    Verdict::NeedApproval("its arguments were coerced".into())
+                } else if self.only_reads(definition) {
                     Verdict::Allow(Access::Full)
                 } else {
-                    Verdict::NeedApproval("its arguments were repaired".into())
+                    let reason = "its arguments were repaired, and the tool does more than read";
+                    Verdict::NeedApproval(reason.into())
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::cut::cut;
 use crate::name::NameError;
 
 /// Who executes a tool's calls.
@@ -53,7 +54,7 @@ impl CustomKind {
                 text: text.into(),
                 colon: slug.len(),
             }),
-            _ => Err(NameError::InvalidKind(text.chars().take(80).collect())),
+            _ => Err(NameError::InvalidKind(cut(text))),
         }
     }
 

@@ -10,6 +10,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::cut::cut;
+
 /// The longest name that every provider accepts.
 pub const MAX_NAME_BYTES: usize = 64;
 
@@ -63,7 +65,7 @@ impl ToolName {
         if (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_name_byte) {
             Ok(Self(name.into()))
         } else {
-            Err(NameError::InvalidName(preview(name)))
+            Err(NameError::InvalidName(cut(name)))
         }
     }
 
@@ -166,7 +168,7 @@ impl Namespace {
         if legal {
             Ok(Self(name.into()))
         } else {
-            Err(NameError::InvalidNamespace(preview(name)))
+            Err(NameError::InvalidNamespace(cut(name)))
         }
     }
 
@@ -240,15 +242,6 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-/// Enough of a foreign text to recognise it in an error message.
-fn preview(text: &str) -> String {
-    const SHOWN: usize = 80;
-    match text.char_indices().nth(SHOWN) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -54,7 +54,15 @@ pub enum ErrorCode {
     /// The one repair did not help.
     RepairFailed,
     /// Nobody offered a tool of that name.
-    UnknownTool,
+    UnknownTool {
+        /// What the model reads.
+        text: String,
+    },
+    /// The tool is offered, and this request does not allow it to be called.
+    NotAllowed {
+        /// What the model reads.
+        text: String,
+    },
     /// The schema admits it and the tool's types do not: the author's mistake.
     TypeMismatch {
         /// Where, as serde writes paths.
@@ -91,7 +99,7 @@ pub struct HydrationError {
 /// The outcome of hydrating one call: the tool ready to run, or errors, and the record always.
 #[derive(Debug)]
 pub struct HydrationResult {
-    /// The call, ready to run; present exactly on success.
+    /// The call, ready to run; present exactly on success, until somebody takes it.
     pub tool: Option<Box<dyn HydratedTool>>,
     /// What went wrong; empty exactly on success.
     pub errors: Vec<HydrationError>,
@@ -102,18 +110,26 @@ pub struct HydrationResult {
 impl HydrationResult {
     /// Whether the call may go on to the gate.
     pub fn success(&self) -> bool {
-        self.tool.is_some()
+        self.errors.is_empty()
     }
 
     /// How far the arguments are what the model wrote and the schema admits.
     pub fn trust(&self) -> Trust {
-        Trust::of(&self.provenance)
+        if !self.success() {
+            Trust::Rejected
+        } else if self.provenance.unvalidated {
+            Trust::Unvalidated
+        } else if self.provenance.repaired {
+            Trust::Repaired
+        } else {
+            Trust::Validated
+        }
     }
 
     /// The JSON form: the instance is replaced by its tool's name.
     pub fn to_json(&self) -> Value {
         serde_json::json!({
-            "tool": self.tool.as_ref().map(|tool| tool.definition().name()),
+            "tool": self.provenance.tool_name.as_ref().filter(|_| self.success()),
             "success": self.success(),
             "errors": self.errors,
             "provenance": self.provenance,
@@ -131,19 +147,8 @@ pub enum Trust {
     Repaired,
     /// Never validated, because the tool has no schema.
     Unvalidated,
-}
-
-impl Trust {
-    /// What a record says of its arguments.
-    pub fn of(provenance: &Provenance) -> Self {
-        if provenance.unvalidated {
-            Self::Unvalidated
-        } else if provenance.repaired {
-            Self::Repaired
-        } else {
-            Self::Validated
-        }
-    }
+    /// Refused: there is nothing to trust.
+    Rejected,
 }
 
 /// The record of one call.

@@ -1,5 +1,6 @@
 //! What the model reads when its call did not become a tool.
 
+use crate::cut::cut;
 use crate::provenance::{ErrorCode, HydrationResult};
 
 /// So many validation errors are told; the record keeps more.
@@ -8,20 +9,15 @@ const ERRORS_TOLD: usize = 8;
 impl HydrationResult {
     /// The tool message for a call that failed; none for one that succeeded.
     ///
-    /// Each says what is wrong and no more: the arguments are not echoed. For an unknown tool the
-    /// binding knows better, because it can list the tools that were offered.
+    /// Each says what is wrong and no more: the arguments are not echoed.
     pub fn text_for_model(&self) -> Option<String> {
         let first = self.errors.first()?;
-        let tool = self
-            .provenance
-            .tool_name
-            .as_ref()
-            .unwrap_or(&self.provenance.provider_tool_id);
+        let tool = cut(&self.provenance.provider_tool_id);
         Some(match &first.detail {
             ErrorCode::Truncated => {
                 format!("Tool '{tool}': the arguments were cut off. Send the call again.")
             }
-            ErrorCode::UnknownTool => format!("Unknown tool '{tool}'."),
+            ErrorCode::UnknownTool { text } | ErrorCode::NotAllowed { text } => text.clone(),
             ErrorCode::TypeMismatch { .. } => {
                 format!("Tool '{tool}' failed: its arguments could not be read.")
             }

@@ -197,20 +197,13 @@ fn read_arguments<A: DeserializeOwned>(arguments: &Value) -> Result<A, Instantia
 
 /// Rewrites `5.0` as `5` throughout; says whether there was anything to rewrite.
 fn integers_from_integral_floats(value: &mut Value) -> bool {
-    /// Every integer up to here is a double exactly.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
-        Value::Number(number) => match number.as_f64() {
-            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() <= EXACT => {
-                #[allow(
-                    clippy::cast_possible_truncation,
-                    reason = "integral and within 2^53, so the cast is exact"
-                )]
-                let integer = float as i64;
-                *value = integer.into();
+        Value::Number(number) => match integral(number) {
+            Some(integer) => {
+                *value = integer;
                 true
             }
-            _ => false,
+            None => false,
         },
         Value::Array(items) => items
             .iter_mut()
@@ -219,6 +212,26 @@ fn integers_from_integral_floats(value: &mut Value) -> bool {
             .values_mut()
             .fold(false, |any, item| integers_from_integral_floats(item) | any),
         _ => false,
+    }
+}
+
+/// A double without fraction is an integer exactly; here if 64 bits hold it.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "integral and within the bounds of the type, so the casts are exact"
+)]
+fn integral(number: &serde_json::Number) -> Option<Value> {
+    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+    let float = number
+        .as_f64()
+        .filter(|float| number.is_f64() && float.fract() == 0.0)?;
+    if (-TWO_TO_63..TWO_TO_63).contains(&float) {
+        Some(Value::from(float as i64))
+    } else if (TWO_TO_63..2.0 * TWO_TO_63).contains(&float) {
+        Some(Value::from(float as u64))
+    } else {
+        None
     }
 }
 

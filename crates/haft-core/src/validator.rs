@@ -23,8 +23,13 @@ pub trait ValidatorFactory: Send + Sync + 'static {
 
 /// One compiled schema.
 pub trait Validator: Send + Sync + 'static {
-    /// The name that provenance records, where it differs from the factory's.
+    /// The name that provenance records if it was attached to one tool by hand.
     fn name(&self) -> Option<&str> {
+        None
+    }
+
+    /// The version that provenance records beside that name.
+    fn version(&self) -> Option<&str> {
         None
     }
 

@@ -7,8 +7,9 @@
 )]
 
 use haft_core::{
-    Access, Annotations, NoSchemaMode, OnRepaired, Provenance, RawArguments, RepairEvent,
-    RepairKind, RepairRecord, Stage, ToolDefinition, ToolKind, TrustPolicy, Verdict,
+    Access, Annotations, ErrorCode, HydrationError, HydrationResult, NoSchemaMode, OnRepaired,
+    Provenance, RawArguments, RepairEvent, RepairKind, RepairRecord, Stage, ToolDefinition,
+    ToolKind, Trust, TrustPolicy, Verdict,
 };
 use serde_json::json;
 
@@ -28,7 +29,7 @@ fn reader() -> Annotations {
     }
 }
 
-fn record(repairs: &[RepairKind], unvalidated: bool) -> Provenance {
+fn result(repairs: &[RepairKind], unvalidated: bool) -> HydrationResult {
     let event = |kind: &RepairKind| RepairEvent {
         kind: *kind,
         path: String::new(),
@@ -36,7 +37,7 @@ fn record(repairs: &[RepairKind], unvalidated: bool) -> Provenance {
         before: String::new(),
         after: String::new(),
     };
-    Provenance {
+    let provenance = Provenance {
         provider_tool_id: "t".into(),
         call_id: "call_1".into(),
         tool_name: None,
@@ -59,6 +60,11 @@ fn record(repairs: &[RepairKind], unvalidated: bool) -> Provenance {
         no_schema_mode: None,
         source: None,
         at: String::new(),
+    };
+    HydrationResult {
+        tool: None,
+        errors: Vec::new(),
+        provenance,
     }
 }
 
@@ -69,8 +75,8 @@ fn needs_approval(verdict: &Verdict) -> bool {
 #[test]
 fn a_call_validated_as_written_runs() {
     let verdict = TrustPolicy::default().check(
+        &result(&[], false),
         &tool(Annotations::default(), ToolKind::Internal),
-        &record(&[], false),
     );
     assert_eq!(verdict, Verdict::Allow(Access::Full));
 }
@@ -78,52 +84,52 @@ fn a_call_validated_as_written_runs() {
 #[test]
 fn a_repaired_call_needs_approval_unless_lossless_and_read_only() {
     let policy = TrustPolicy::default();
-    let lossless = record(&[RepairKind::TrailingComma], false);
-    let coerced = record(
+    let lossless = result(&[RepairKind::TrailingComma], false);
+    let coerced = result(
         &[RepairKind::TrailingComma, RepairKind::ParsedLiteral],
         false,
     );
     let reader_here = tool(reader(), ToolKind::Internal);
     let writer = tool(Annotations::default(), ToolKind::Internal);
     assert_eq!(
-        policy.check(&reader_here, &lossless),
+        policy.check(&lossless, &reader_here),
         Verdict::Allow(Access::Full)
     );
-    assert!(needs_approval(&policy.check(&reader_here, &coerced)));
-    assert!(needs_approval(&policy.check(&writer, &lossless)));
+    assert!(needs_approval(&policy.check(&coerced, &reader_here)));
+    assert!(needs_approval(&policy.check(&lossless, &writer)));
 }
 
 #[test]
 fn the_hint_of_an_mcp_server_does_not_open_the_gate() {
-    let lossless = record(&[RepairKind::TrailingComma], false);
+    let lossless = result(&[RepairKind::TrailingComma], false);
     let foreign = tool(reader(), ToolKind::Mcp);
     assert!(needs_approval(
-        &TrustPolicy::default().check(&foreign, &lossless)
+        &TrustPolicy::default().check(&lossless, &foreign)
     ));
     let trusting = TrustPolicy {
         trust_mcp_hints: true,
         ..TrustPolicy::default()
     };
     assert_eq!(
-        trusting.check(&foreign, &lossless),
+        trusting.check(&lossless, &foreign),
         Verdict::Allow(Access::Full)
     );
 }
 
 #[test]
 fn the_operator_may_allow_or_deny_repaired_calls() {
-    let coerced = record(&[RepairKind::ParsedLiteral], false);
+    let coerced = result(&[RepairKind::ParsedLiteral], false);
     let writer = tool(Annotations::default(), ToolKind::Internal);
     let with = |on_repaired| TrustPolicy {
         on_repaired,
         ..TrustPolicy::default()
     };
     assert_eq!(
-        with(OnRepaired::Allow).check(&writer, &coerced),
+        with(OnRepaired::Allow).check(&coerced, &writer),
         Verdict::Allow(Access::Full)
     );
     assert!(matches!(
-        with(OnRepaired::Deny).check(&writer, &coerced),
+        with(OnRepaired::Deny).check(&coerced, &writer),
         Verdict::Deny(_)
     ));
 }
@@ -137,16 +143,16 @@ fn a_destructive_tool_asks_when_told_to() {
         },
         ToolKind::Internal,
     );
-    let plain = record(&[], false);
+    let plain = result(&[], false);
     assert_eq!(
-        TrustPolicy::default().check(&destructive, &plain),
+        TrustPolicy::default().check(&plain, &destructive),
         Verdict::Allow(Access::Full)
     );
     let careful = TrustPolicy {
         approve_destructive: true,
         ..TrustPolicy::default()
     };
-    assert!(needs_approval(&careful.check(&destructive, &plain)));
+    assert!(needs_approval(&careful.check(&plain, &destructive)));
 }
 
 #[test]
@@ -158,14 +164,14 @@ fn a_tool_without_schema_runs_only_as_its_mode_says() {
             .build()
             .unwrap()
     };
-    let unvalidated = record(&[], true);
+    let unvalidated = result(&[], true);
     let policy = TrustPolicy::default();
     let open = TrustPolicy {
         allow_unvalidated: true,
         ..TrustPolicy::default()
     };
     let check = |policy: TrustPolicy, mode, annotations| {
-        policy.check(&schemaless(mode, annotations), &unvalidated)
+        policy.check(&unvalidated, &schemaless(mode, annotations))
     };
     assert_eq!(
         check(policy, NoSchemaMode::ReadOnly, reader()),
@@ -186,4 +192,22 @@ fn a_tool_without_schema_runs_only_as_its_mode_says() {
         check(open, NoSchemaMode::Full, reader()),
         Verdict::Allow(Access::Full)
     );
+}
+
+#[test]
+fn a_refused_call_never_runs() {
+    let mut refused = result(&[], false);
+    refused.errors.push(HydrationError {
+        stage: Stage::Parse,
+        message: "the arguments were cut off".into(),
+        detail: ErrorCode::Truncated,
+    });
+    assert_eq!(refused.trust(), Trust::Rejected);
+    let open = TrustPolicy {
+        on_repaired: OnRepaired::Allow,
+        allow_unvalidated: true,
+        ..TrustPolicy::default()
+    };
+    let verdict = open.check(&refused, &tool(reader(), ToolKind::Internal));
+    assert!(matches!(verdict, Verdict::Deny(_)));
 }

@@ -36,6 +36,7 @@ pub(crate) fn coerce(
         events: Vec::new(),
         steps: 0,
         branches: HashMap::new(),
+        patterns: HashMap::new(),
     };
     let value = match unwrapped(value, schema, tool) {
         Some(inner) => {
@@ -58,6 +59,8 @@ struct Coercion<'s> {
     steps: usize,
     /// Validators of union branches, by the branch's address in the schema.
     branches: HashMap<usize, Option<Arc<dyn Validator>>>,
+    /// Validators that refuse every member whose name matches a pattern.
+    patterns: HashMap<&'s str, Option<Arc<dyn Validator>>>,
 }
 
 impl<'s> Coercion<'s> {
@@ -141,9 +144,10 @@ impl<'s> Coercion<'s> {
         for (name, member) in members {
             let schemas = self.schemas_of(schema, &name);
             self.path.push(name.replace('~', "~0").replace('/', "~1"));
+            let declared = schema.get("properties").and_then(|all| all.get(&name));
             let droppable = member.is_null()
                 && !required.iter().any(|key| *key == name.as_str())
-                && schemas.iter().any(|schema| !self.admits_null(schema, 0));
+                && declared.is_some_and(|schema| !self.admits_null(schema, 0));
             if droppable {
                 self.record(RepairKind::DroppedNull, &member, None);
             } else {
@@ -229,7 +233,7 @@ impl<'s> Coercion<'s> {
         }
         if let Some(Value::Object(patterns)) = schema.get("patternProperties") {
             for (pattern, property) in patterns {
-                if matches_pattern(self.factory, pattern, name) {
+                if self.matches_pattern(pattern, name) {
                     schemas.push(property);
                 }
             }
@@ -242,6 +246,22 @@ impl<'s> Coercion<'s> {
             );
         }
         schemas
+    }
+
+    /// Asks the validator, so that the pattern means what it means in validation.
+    fn matches_pattern(&mut self, pattern: &'s str, name: &str) -> bool {
+        self.steps += 1;
+        if self.steps >= MAX_STEPS {
+            return false;
+        }
+        let factory = self.factory;
+        let forbidding = self.patterns.entry(pattern).or_insert_with(|| {
+            let schema = json!({"patternProperties": {pattern: false}});
+            factory.compile(&schema).ok()
+        });
+        forbidding
+            .as_ref()
+            .is_some_and(|validator| !validator.is_valid(&json!({name: null})))
     }
 
     fn admits_null(&self, schema: &Value, depth: usize) -> bool {
@@ -364,14 +384,6 @@ fn standing_alone(branch: &Value, root: &Value) -> Value {
         }
     }
     Value::Object(document)
-}
-
-/// Asks the validator, so that the pattern means what it means in validation.
-fn matches_pattern(factory: &dyn ValidatorFactory, pattern: &str, name: &str) -> bool {
-    let forbidding = json!({"patternProperties": {pattern: false}});
-    factory
-        .compile(&forbidding)
-        .is_ok_and(|validator| !validator.is_valid(&json!({name: null})))
 }
 
 fn list<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {

@@ -1,16 +1,15 @@
 //! Validation errors in words that a model can act on.
 
-use haft_core::ValidationError;
+use haft_core::{ValidationError, cut};
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
-/// At most so many errors are kept of one call.
-const MAX_ERRORS: usize = 32;
+use crate::pipeline::MAX_ERRORS;
 
-/// How much of a value or a list is shown.
+/// How much of a list is shown.
 const SHOWN_CHARS: usize = 200;
 
-/// Words the library's errors: which field, what was expected. Sorted by field, at most 32.
+/// Words the library's errors: which field, what was expected. No more are read than are kept.
 pub(crate) fn explain<'e>(
     errors: impl Iterator<Item = jsonschema::ValidationError<'e>>,
 ) -> Vec<ValidationError> {
@@ -21,9 +20,6 @@ pub(crate) fn explain<'e>(
             break;
         }
     }
-    worded.truncate(MAX_ERRORS);
-    worded.sort_by(|a, b| a.sorted_by.cmp(&b.sorted_by));
-    worded.dedup();
     worded
 }
 
@@ -223,12 +219,5 @@ fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => cut(text),
         other => cut(&other.to_string()),
-    }
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
     }
 }

@@ -6,12 +6,12 @@ use std::time::SystemTime;
 
 use haft_core::{
     ErrorCode, HydratedTool, HydrationError, HydrationResult, Provenance, Stage, ToolCall,
-    ValidatorRecord, caught,
+    ValidatorRecord, caught, cut,
 };
 
 use crate::parse::parse_arguments;
 use crate::pipeline::{Contract, check_arguments};
-use crate::prepared::{PreparedTool, ToolTable};
+use crate::prepared::{Admission, PreparedTool, ToolTable};
 use crate::repairer::{AuditedRepairer, Repairer};
 use crate::sink::ProvenanceSink;
 use crate::text::Root;
@@ -117,9 +117,9 @@ impl Hydrator {
                 at: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
             },
         };
-        match table.resolve(&call.name) {
-            None => record_unknown(call, &mut result),
-            Some(tool) => self.hydrate_known(call, tool, &mut result),
+        match table.admission(&call.name) {
+            Admission::Admitted(tool) => self.hydrate_known(call, tool, &mut result),
+            Admission::Refused { tool, text } => record_refused(call, tool, text, &mut result),
         }
         if let Some(sink) = &self.sink
             && let Err(panic) = caught(|| sink.record(&result))
@@ -131,8 +131,7 @@ impl Hydrator {
 
     fn hydrate_known(&self, call: &ToolCall, tool: &PreparedTool, result: &mut HydrationResult) {
         let definition = tool.definition();
-        result.provenance.tool_name = Some(definition.name().to_string());
-        result.provenance.definition_fingerprint = Some(definition.fingerprint().clone());
+        identify(tool, result);
         let validated = match definition.parameters() {
             None => read_unvalidated(call, tool, result),
             Some(schema) => self.check(call, tool, schema, result),
@@ -182,17 +181,14 @@ impl Hydrator {
         let provenance = &mut result.provenance;
         provenance.repaired = checked.is_repaired();
         let reached_validation = checked.parsed.is_some() || checked.validated.is_some();
-        provenance.validator = reached_validation.then(|| ValidatorRecord {
-            name: validator
-                .name()
-                .unwrap_or_else(|| tool.factory().name())
-                .to_owned(),
-            version: match validator.name() {
-                Some(_) => None,
-                None => tool.factory().version().map(str::to_owned),
-            },
-            compiled_at: tool.compiled_at(),
-            elapsed_us: u64::try_from(checked.validation.as_micros()).unwrap_or(u64::MAX),
+        provenance.validator = reached_validation.then(|| {
+            let (name, version) = tool.validator_identity();
+            ValidatorRecord {
+                name,
+                version,
+                compiled_at: tool.compiled_at(),
+                elapsed_us: u64::try_from(checked.validation.as_micros()).unwrap_or(u64::MAX),
+            }
         });
         provenance.parsed = checked.parsed;
         provenance.validated.clone_from(&checked.validated);
@@ -222,12 +218,35 @@ fn read_unvalidated(
     }
 }
 
-fn record_unknown(call: &ToolCall, result: &mut HydrationResult) {
+fn identify(tool: &PreparedTool, result: &mut HydrationResult) {
+    let definition = tool.definition();
+    result.provenance.tool_name = Some(definition.name().to_string());
+    result.provenance.definition_fingerprint = Some(definition.fingerprint().clone());
+}
+
+fn record_refused(
+    call: &ToolCall,
+    tool: Option<&PreparedTool>,
+    text: String,
+    result: &mut HydrationResult,
+) {
     result.provenance.parsed = parse_arguments(&call.arguments, Root::Object).ok();
+    let name = cut(&call.name);
+    let (message, detail) = match tool {
+        None => (
+            format!("unknown tool '{name}'"),
+            ErrorCode::UnknownTool { text },
+        ),
+        Some(tool) => {
+            identify(tool, result);
+            let message = format!("tool '{name}' is not allowed in this request");
+            (message, ErrorCode::NotAllowed { text })
+        }
+    };
     result.errors.push(HydrationError {
         stage: Stage::Instantiate,
-        message: format!("unknown tool '{}'", shortened(&call.name)),
-        detail: ErrorCode::UnknownTool,
+        message,
+        detail,
     });
 }
 
@@ -252,14 +271,6 @@ fn instantiate(
         message: format!("its arguments could not be read at `{path}`: {reason}"),
         detail: ErrorCode::TypeMismatch { path },
     })
-}
-
-/// A name that a model made up may be anything; enough of it to recognise.
-fn shortened(name: &str) -> String {
-    match name.char_indices().nth(100) {
-        Some((at, _)) => format!("{}…", &name[..at]),
-        None => name.to_owned(),
-    }
 }
 
 /// Gives every call of a conversation an id of its own.

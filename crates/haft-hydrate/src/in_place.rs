@@ -14,6 +14,9 @@ use crate::local_ref::resolve;
 /// How many schemas may apply to one and the same value.
 const MAX_IN_PLACE: u64 = 20_000;
 
+/// How many references may lead where they cannot be followed: what cannot be counted must be few.
+const MAX_UNFOLLOWED: usize = 8;
+
 /// How much of a schema applies in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct InPlace {
@@ -30,8 +33,15 @@ pub(crate) fn measure(root: &Value) -> Result<InPlace, SchemaError> {
         known: HashMap::new(),
     };
     let mut most = InPlace::default();
+    let mut unfollowed = 0;
     let mut open = vec![root];
     while let Some(schema) = open.pop() {
+        unfollowed += references(schema)
+            .filter(|reference| resolve(root, reference).is_none())
+            .count();
+        if unfollowed > MAX_UNFOLLOWED {
+            return Err(refused("too many of its references cannot be followed"));
+        }
         let this = measure.of(schema)?;
         most.count = most.count.max(this.count);
         most.chain = most.chain.max(this.chain);
@@ -46,17 +56,27 @@ pub(crate) fn in_place<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value>
     haft_core::subschemas(schema, |keyword, sub| {
         if matches!(
             keyword,
-            "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
+            "allOf"
+                | "anyOf"
+                | "oneOf"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "dependentSchemas"
+                | "dependencies"
         ) {
             parts.push(sub);
         }
     });
-    for keyword in ["$ref", "$dynamicRef"] {
-        if let Some(Value::String(reference)) = schema.get(keyword) {
-            parts.extend(resolve(root, reference));
-        }
-    }
+    parts.extend(references(schema).filter_map(|reference| resolve(root, reference)));
     parts
+}
+
+fn references(schema: &Value) -> impl Iterator<Item = &str> {
+    ["$ref", "$dynamicRef", "$recursiveRef"]
+        .iter()
+        .filter_map(|keyword| schema.get(keyword)?.as_str())
 }
 
 struct Measure<'s> {

@@ -31,7 +31,7 @@ pub use hydrator::{CallIds, Hydrator};
 pub use json_schema::JsonSchemaFactory;
 pub use parse::{MAX_BYTES, MAX_DEPTH};
 pub use pipeline::{CheckedArguments, Contract, check_arguments};
-pub use prepared::{Compile, PreparedTool, ToolTable, ValidatorCache};
+pub use prepared::{Admission, Compile, PreparedTool, ToolTable, ValidatorCache};
 pub use preview::preview;
 pub use repairer::{AuditedRepairer, RepairRefused, RepairRequest, Repaired, Repairer};
 pub use sink::{JsonLinesSink, LogSink, ProvenanceSink};

@@ -1,25 +1,50 @@
 //! References inside one schema document.
+//!
+//! Close enough to how a validator resolves them to count what they lead to: pointers, anchors and
+//! embedded resources by their `$id`. Base addresses are not joined; a reference matches an `$id`
+//! that is equal to it or ends with it.
 
 use serde_json::Value;
 
-/// The schema that a local `$ref` names: the root, a JSON pointer or an anchor.
+/// The schema that a reference names inside the document, if it can be followed.
 pub(crate) fn resolve<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
-    let fragment = reference.strip_prefix('#')?;
-    if fragment.is_empty() {
-        return Some(root);
-    }
-    let decoded = percent_decoded(fragment);
-    if decoded.starts_with('/') {
-        root.pointer(&decoded)
+    let (resource, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+    let base = if resource.is_empty() {
+        root
     } else {
-        find_anchor(root, &decoded)
+        find(root, |schema| names(schema, resource))?
+    };
+    let fragment = percent_decoded(fragment);
+    if fragment.is_empty() {
+        Some(base)
+    } else if fragment.starts_with('/') {
+        base.pointer(&fragment)
+    } else {
+        let is_it = |schema: &Value| {
+            ["$anchor", "$dynamicAnchor"]
+                .iter()
+                .any(|keyword| schema.get(keyword).and_then(Value::as_str) == Some(&fragment))
+        };
+        find(base, is_it).or_else(|| find(root, is_it))
     }
 }
 
-fn find_anchor<'s>(root: &'s Value, anchor: &str) -> Option<&'s Value> {
+fn names(schema: &Value, resource: &str) -> bool {
+    let Some(id) = schema.get("$id").and_then(Value::as_str) else {
+        return false;
+    };
+    let id = id.trim_end_matches('#');
+    let ends_with = |long: &str, short: &str| {
+        long.strip_suffix(short.trim_start_matches("./"))
+            .is_some_and(|before| before.is_empty() || before.ends_with(['/', ':']))
+    };
+    !id.is_empty() && (ends_with(id, resource) || ends_with(resource, id))
+}
+
+fn find(root: &Value, is_it: impl Fn(&Value) -> bool) -> Option<&Value> {
     let mut open = vec![root];
     while let Some(schema) = open.pop() {
-        if schema.get("$anchor").and_then(Value::as_str) == Some(anchor) {
+        if is_it(schema) {
             return Some(schema);
         }
         haft_core::subschemas(schema, |_, sub| open.push(sub));
@@ -53,16 +78,23 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn pointers_anchors_and_the_root_are_found() {
-        let root = json!({"$defs": {"a b": {"type": "null"}, "c": {"$anchor": "here"}}});
-        assert_eq!(resolve(&root, "#"), Some(&root));
-        assert_eq!(
-            resolve(&root, "#/$defs/a%20b"),
-            Some(&json!({"type": "null"}))
-        );
-        assert_eq!(resolve(&root, "#here"), Some(&json!({"$anchor": "here"})));
-        assert_eq!(resolve(&root, "#/nothing"), None);
-        assert_eq!(resolve(&root, "other.json"), None);
-        assert_eq!(resolve(&root, "#/%"), None);
+    fn pointers_anchors_resources_and_the_root_are_found() {
+        let root = json!({"$defs": {
+            "a b": {"type": "null"},
+            "c": {"$anchor": "here"},
+            "d": {"$dynamicAnchor": "there"},
+            "e": {"$id": "https://example.com/item", "$defs": {"f": {"const": 1}}}
+        }});
+        let at = |reference| resolve(&root, reference);
+        assert_eq!(at("#"), Some(&root));
+        assert_eq!(at("#/$defs/a%20b"), Some(&json!({"type": "null"})));
+        assert_eq!(at("#here"), Some(&json!({"$anchor": "here"})));
+        assert_eq!(at("#there"), Some(&json!({"$dynamicAnchor": "there"})));
+        assert_eq!(at("item#/$defs/f"), Some(&json!({"const": 1})));
+        assert_eq!(at("https://example.com/item"), root.pointer("/$defs/e"));
+        for nowhere in ["#/nothing", "other.json", "tem", "#/%", ""] {
+            let found = at(nowhere);
+            assert!(found.is_none() || nowhere.is_empty(), "{nowhere}");
+        }
     }
 }

@@ -192,7 +192,7 @@ fn validate(value: &Value, contract: &Contract<'_>, took: &mut Duration) -> Vec<
     let verdict = caught(|| contract.validator.validate(value));
     *took += started.elapsed();
     match verdict {
-        Ok(errors) => errors.into_iter().take(MAX_ERRORS).map(worded).collect(),
+        Ok(errors) => sorted(errors).into_iter().map(worded).collect(),
         Err(panic) => vec![HydrationError {
             stage: Stage::Validate,
             message: format!("the validator panicked: {panic}"),
@@ -202,7 +202,27 @@ fn validate(value: &Value, contract: &Contract<'_>, took: &mut Duration) -> Vec<
 }
 
 /// At most so many errors are kept of one call.
-const MAX_ERRORS: usize = 32;
+pub(crate) const MAX_ERRORS: usize = 32;
+
+/// Errors by field, each once, whichever validator found them: `list[2]` before `list[10]`.
+fn sorted(mut errors: Vec<ValidationError>) -> Vec<ValidationError> {
+    errors.truncate(MAX_ERRORS);
+    errors.sort_by_cached_key(|error| parts(&error.sorted_by));
+    errors.dedup();
+    errors
+}
+
+/// A field as words and numbers, so that numbers compare as such.
+fn parts(field: &str) -> Vec<(String, Option<u64>)> {
+    field
+        .split(['.', '/', '[', ']'])
+        .filter(|part| !part.is_empty())
+        .map(|part| match part.parse() {
+            Ok(number) => (String::new(), Some(number)),
+            Err(_) => (part.to_owned(), None),
+        })
+        .collect()
+}
 
 fn worded(error: ValidationError) -> HydrationError {
     HydrationError {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use haft_core::{
     CompiledAt, Fingerprint, SchemaError, ToolDefinition, ToolObject, Validator, ValidatorFactory,
-    caught,
+    caught, cut,
 };
 
 use crate::json_schema::JsonSchemaFactory;
@@ -126,6 +126,16 @@ impl PreparedTool {
         }
     }
 
+    /// Another presentation of the same tool, for example under another name: same schema, same
+    /// validator.
+    #[must_use]
+    pub fn presented_as(&self, tool: Arc<dyn ToolObject>) -> Self {
+        Self {
+            tool,
+            ..self.clone()
+        }
+    }
+
     /// The tool.
     pub fn tool(&self) -> &Arc<dyn ToolObject> {
         &self.tool
@@ -154,6 +164,21 @@ impl PreparedTool {
         Some(compiled.clone())
     }
 
+    /// How provenance names its validator: a factory's own name only for what the factory made.
+    pub(crate) fn validator_identity(&self) -> (String, Option<String>) {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        match &self.check {
+            Check::Attached(validator) => (
+                owned(validator.name()).unwrap_or_else(|| "attached".to_owned()),
+                owned(validator.version()),
+            ),
+            Check::Nothing | Check::Compiled(..) => (
+                self.factory.name().to_owned(),
+                owned(self.factory.version()),
+            ),
+        }
+    }
+
     /// The factory for parts of its schema.
     pub(crate) fn factory(&self) -> &dyn ValidatorFactory {
         &*self.factory
@@ -177,15 +202,42 @@ impl fmt::Debug for PreparedTool {
 /// The tools of one request, by the names that were sent with it.
 ///
 /// Calls are resolved in the table captured when the request was made, not in whatever a catalogue
-/// holds by the time the answer arrives.
+/// holds by the time the answer arrives. What the request does not admit is refused here, before
+/// anything is made of it.
 pub trait ToolTable {
-    /// The tool that was sent under this name.
-    fn resolve(&self, wire_name: &str) -> Option<&PreparedTool>;
+    /// Whether a call of this name may become a tool.
+    fn admission(&self, wire_name: &str) -> Admission<'_>;
+}
+
+/// Whether a call may become a tool.
+#[derive(Debug)]
+pub enum Admission<'t> {
+    /// It may become this one.
+    Admitted(&'t PreparedTool),
+    /// It may not.
+    Refused {
+        /// The tool that bears the name, if one does.
+        tool: Option<&'t PreparedTool>,
+        /// What the model reads.
+        text: String,
+    },
 }
 
 impl ToolTable for [PreparedTool] {
-    fn resolve(&self, wire_name: &str) -> Option<&PreparedTool> {
-        self.iter()
-            .find(|tool| tool.definition().name().as_str() == wire_name)
+    fn admission(&self, wire_name: &str) -> Admission<'_> {
+        let mut tools = self.iter();
+        match tools.find(|tool| tool.definition().name().as_str() == wire_name) {
+            Some(tool) => Admission::Admitted(tool),
+            None => Admission::Refused {
+                tool: None,
+                text: format!("Unknown tool '{}'.", cut(wire_name)),
+            },
+        }
+    }
+}
+
+impl<T: ToolTable + ?Sized> ToolTable for Arc<T> {
+    fn admission(&self, wire_name: &str) -> Admission<'_> {
+        (**self).admission(wire_name)
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::coerce::coerce;
 use crate::parse::parse_strict;
-use crate::text::{Root, TextPolicy, repair_text};
+use crate::text::{Root, TextPolicy, edits_until_refused, repair_text};
 
 /// What a repairer gets to see.
 pub struct RepairRequest<'a> {
@@ -114,8 +114,11 @@ fn read(
     text: &str,
     request: &RepairRequest<'_>,
 ) -> Result<(Value, String, Vec<RepairEvent>), RepairRefused> {
-    let repaired = repair_text(text, request.finish, TextPolicy::Arguments, request.root)
-        .map_err(|refusal| refused(refusal.to_string()))?;
+    let (finish, policy, root) = (request.finish, TextPolicy::Arguments, request.root);
+    let repaired = repair_text(text, finish, policy, root).map_err(|refusal| RepairRefused {
+        reason: refusal.to_string(),
+        events: edits_until_refused(text, finish, policy, root),
+    })?;
     let value = match parse_strict(&repaired.text) {
         Ok(value) => value,
         Err(failure) => {

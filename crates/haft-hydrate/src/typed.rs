@@ -1,18 +1,16 @@
 //! Hydration of one typed tool, without a catalogue.
 
+use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use haft_core::{
-    ErrorCode, Fingerprint, HydrationError, HydrationResult, RawArguments, Stage, Tool, ToolCall,
-};
+use haft_core::{ErrorCode, HydrationError, HydrationResult, RawArguments, Stage, Tool, ToolCall};
 
 use crate::hydrator::{CallIds, Hydrator};
 use crate::prepared::{Compile, PreparedTool, ValidatorCache};
 
-/// One prepared tool per type: as many as the program has.
-static PREPARED: LazyLock<Mutex<HashMap<Fingerprint, PreparedTool>>> =
-    LazyLock::new(Mutex::default);
+/// One prepared tool per type, and not per definition: two types may have equal definitions.
+static PREPARED: LazyLock<Mutex<HashMap<TypeId, PreparedTool>>> = LazyLock::new(Mutex::default);
 
 /// Hydrates calls of one typed tool.
 ///
@@ -43,14 +41,14 @@ pub trait Hydrate: Tool + Sized {
 impl<T: Tool> Hydrate for T {}
 
 fn prepared<T: Tool>() -> Result<PreparedTool, String> {
-    let definition = T::try_definition().map_err(ToString::to_string)?;
-    let mut known = PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(tool) = known.get(definition.fingerprint()) {
+    let key = TypeId::of::<T>();
+    let known = || PREPARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(tool) = known().get(&key) {
         return Ok(tool.clone());
     }
+    // Compiled without the lock: two first calls may both do it, and one of them is kept.
     let object = T::into_object().map_err(|error| error.to_string())?;
     let tool = PreparedTool::new(object, &ValidatorCache::default(), Compile::Early)
         .map_err(|error| error.to_string())?;
-    known.insert(definition.fingerprint().clone(), tool.clone());
-    Ok(tool)
+    Ok(known().entry(key).or_insert(tool).clone())
 }

@@ -72,7 +72,7 @@ pub use haft_core::{
 
 // Hydration: calls in, one checked result per call out.
 pub use haft_hydrate::{
-    AuditedRepairer, CallIds, CheckedArguments, Compile, Contract, Hydrate, Hydrator,
+    Admission, AuditedRepairer, CallIds, CheckedArguments, Compile, Contract, Hydrate, Hydrator,
     JsonLinesSink, JsonSchemaFactory, LogSink, MAX_BYTES, MAX_DEPTH, PreparedTool, ProvenanceSink,
     RepairRefused, RepairRequest, Repaired, Repairer, Root, ToolTable, ValidatorCache,
     check_arguments, preview,

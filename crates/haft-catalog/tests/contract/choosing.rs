@@ -41,9 +41,22 @@ fn allowed_tools_keeps_everything_visible_and_refuses_the_rest() {
 }
 
 #[test]
-fn an_empty_allowed_list_allows_everything() {
-    let binding = bound(ToolChoice::allowed::<String>([]));
-    assert_eq!(of(binding.callable()), ["a", "b", "c"]);
+fn an_empty_allowed_list_is_an_error_and_never_means_everything() {
+    let empty = ToolChoice::allowed::<String>([]);
+    let refused = snapshot().bind().tool_choice(empty).build();
+    assert!(matches!(refused, Err(BindError::NothingAllowed)));
+}
+
+#[test]
+fn an_allowed_list_with_mode_none_allows_nothing() {
+    let choice = ToolChoice::Allowed(AllowedTools {
+        mode: AllowedMode::None,
+        names: vec!["a".into()],
+    });
+    let binding = bound(choice.clone());
+    assert_eq!(of(binding.callable()), [""; 0]);
+    assert!(binding.admit("a").is_err());
+    assert_eq!(binding.tool_choice(Progress::ToolRan), Some(choice));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_catalog::Catalog;
-use haft_core::{CompiledAt, HydrationResult, ToolCall, ToolContext};
+use haft_core::{CompiledAt, HydrationResult, ToolCall, ToolChoice, ToolContext};
 use haft_hydrate::{CallIds, Compile, Hydrator, ToolTable};
 
 use crate::common::*;
@@ -128,5 +128,43 @@ fn the_provenance_of_a_namespaced_tool_has_its_wire_name_and_fingerprint() {
     assert_eq!(
         provenance.definition_fingerprint.as_ref(),
         Some(offered.fingerprint())
+    );
+}
+
+#[test]
+fn a_call_outside_the_allowed_tools_never_becomes_a_tool() {
+    let catalog = Catalog::new();
+    let all = ["a", "b"].map(definition);
+    catalog.register_all(all).into_result().unwrap();
+    for (choice, told) in [
+        (
+            ToolChoice::allowed(["a"]),
+            "Tool 'b' is not allowed in this request. Allowed tools: a.",
+        ),
+        (
+            ToolChoice::None,
+            "Tool 'b' is not allowed in this request. No tool may be called.",
+        ),
+    ] {
+        let binding = catalog
+            .snapshot()
+            .bind()
+            .tool_choice(choice)
+            .build()
+            .unwrap();
+        let result = hydrate(&binding, "b");
+        assert!(result.tool.is_none());
+        assert_eq!(result.text_for_model().as_deref(), Some(told));
+        assert_eq!(
+            result.provenance.tool_name.as_deref(),
+            Some("b"),
+            "the record knows it"
+        );
+        assert_eq!(result.provenance.validated, None);
+    }
+    let binding = catalog.snapshot().bind().build().unwrap();
+    assert_eq!(
+        hydrate(&binding, "c").text_for_model().as_deref(),
+        Some("Unknown tool 'c'. Available tools: a, b.")
     );
 }

@@ -7,8 +7,7 @@ mod tools;
 use std::error::Error;
 
 use haft::{
-    Binding, CallIds, Catalog, HydrationResult, Hydrator, ToolCall, ToolContext, TrustPolicy,
-    Verdict, tools,
+    CallIds, Catalog, HydrationResult, Hydrator, ToolCall, ToolContext, TrustPolicy, Verdict, tools,
 };
 
 use self::calls::{CALLS, Call};
@@ -51,34 +50,24 @@ pub(crate) async fn run() -> Result<(), Box<dyn Error>> {
     for call in CALLS {
         let written = ToolCall::new(call.tool, call.arguments()).finished(call.finish);
         let mut result = hydrator.hydrate(&written, &binding, &mut ids);
-        let fate = decide(&mut result, &binding, gate, &context).await;
+        let fate = decide(&mut result, gate, &context).await;
         page.call(&call, &result, &fate)?;
     }
     Ok(page.close()?)
 }
 
-async fn decide(
-    result: &mut HydrationResult,
-    binding: &Binding,
-    gate: TrustPolicy,
-    context: &ToolContext,
-) -> Fate {
-    let name = result.provenance.provider_tool_id.clone();
-    if let Err(refused) = binding.admit(&name) {
-        return Fate::Refused(refused.to_string());
-    }
+async fn decide(result: &mut HydrationResult, gate: TrustPolicy, context: &ToolContext) -> Fate {
     let Some(tool) = result.tool.take() else {
         return Fate::Refused(result.text_for_model().unwrap_or_default());
     };
-    let access = match gate.check(tool.definition(), &result.provenance) {
-        Verdict::Allow(access) => access,
-        Verdict::NeedApproval(reason) | Verdict::Deny(reason) => return Fate::Held(reason),
-    };
-    execute(
-        tool,
-        &context.for_call(name, &result.provenance.call_id, access),
-    )
-    .await
+    match gate.check(result, tool.definition()) {
+        Verdict::NeedApproval(reason) | Verdict::Deny(reason) => Fate::Held(reason),
+        Verdict::Allow(access) => {
+            let call = &result.provenance;
+            let context = context.for_call(&call.provider_tool_id, &call.call_id, access);
+            execute(tool, &context).await
+        }
+    }
 }
 
 async fn execute(tool: Box<dyn haft::HydratedTool>, context: &ToolContext) -> Fate {

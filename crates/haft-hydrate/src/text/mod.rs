@@ -120,94 +120,99 @@ pub struct TextRepair {
 }
 
 /// Makes JSON of the text that a model wrote, or says why not.
-///
-/// Valid JSON comes back as it is, without events. Empty text is refused: the plain parse reads it
-/// as `{}` before anything is repaired.
-///
-/// ```
-/// use haft_core::FinishReason;
-/// use haft_hydrate::text::{Root, TextPolicy, TextRefusal, repair_text};
-///
-/// // After a number only the provider knows whether there was more to come.
-/// let text = r#"{"days": 5"#;
-/// let read = |finish| repair_text(text, finish, TextPolicy::Arguments, Root::Object);
-/// assert_eq!(read(FinishReason::Normal)?.text, r#"{"days": 5}"#);
-/// assert_eq!(read(FinishReason::Unknown), Err(TextRefusal::Truncated { offset: 10 }));
-/// # Ok::<(), TextRefusal>(())
-/// ```
 pub fn repair_text(
     input: &str,
     finish: FinishReason,
     policy: TextPolicy,
     wanted: Root,
 ) -> Result<TextRepair, TextRefusal> {
-    let edits = find_edits(input, finish, policy, wanted)?.edits;
-    Ok(apply(input, edits))
+    let reading = find_edits(input, finish, policy, wanted);
+    reading.end?;
+    Ok(apply(input, reading.edits))
 }
 
-/// Whether a text that does not parse was cut off: it ends inside a token, after a comma or colon,
-/// or with brackets open.
-///
-/// For the plain parse, which repairs nothing but has to tell the model to send the call again
-/// rather than to fix it.
-///
-/// ```
-/// use haft_hydrate::text::is_truncated;
-/// assert!(is_truncated(r#"{"city": "Osl"#));
-/// assert!(!is_truncated(r#"{"city": Oslo}"#));
-/// ```
-pub fn is_truncated(input: &str) -> bool {
-    // A lone string may be cut off; lone words are prose.
-    let quoted = input.trim_start_matches(is_blank).starts_with(['"', '\\']);
-    let wanted = if quoted { Root::Any } else { Root::Object };
-    match find_edits(input, FinishReason::Normal, TextPolicy::Preview, wanted) {
-        Ok(found) => found.cut,
-        Err(refusal) => matches!(refusal, TextRefusal::Truncated { .. }),
-    }
-}
-
-struct Found {
-    edits: Vec<Edit>,
-    cut: bool,
-}
-
-fn find_edits(
+/// The edits that were made until a text was refused, for the record.
+pub(crate) fn edits_until_refused(
     input: &str,
     finish: FinishReason,
     policy: TextPolicy,
     wanted: Root,
-) -> Result<Found, TextRefusal> {
+) -> Vec<RepairEvent> {
+    let reading = find_edits(input, finish, policy, wanted);
+    apply(input, reading.edits).events
+}
+
+/// Whether a text that does not parse was cut off: it ends inside a token, after a comma or colon,
+/// or with brackets open.
+pub fn is_truncated(input: &str) -> bool {
+    // A lone string may be cut off; lone words are prose.
+    let quoted = input.trim_start_matches(is_blank).starts_with(['"', '\\']);
+    let wanted = if quoted { Root::Any } else { Root::Object };
+    match find_edits(input, FinishReason::Normal, TextPolicy::Preview, wanted).end {
+        Ok(End { cut }) => cut,
+        Err(refusal) => matches!(refusal, TextRefusal::Truncated { .. }),
+    }
+}
+
+/// How far a text was read.
+struct Reading {
+    edits: Vec<Edit>,
+    end: Result<End, TextRefusal>,
+}
+
+/// A document that was read to its end.
+struct End {
+    cut: bool,
+}
+
+fn find_edits(input: &str, finish: FinishReason, policy: TextPolicy, wanted: Root) -> Reading {
     if input.len() > MAX_BYTES {
-        return Err(TextRefusal::TooLarge {
-            length: input.len(),
-            limit: MAX_BYTES,
-        });
+        return Reading {
+            edits: Vec::new(),
+            end: Err(TextRefusal::TooLarge {
+                length: input.len(),
+                limit: MAX_BYTES,
+            }),
+        };
     }
     let mut parser = Parser::new(input, finish, policy);
-    parser.skip_blanks()?;
-    let mut start = parser.locate(wanted)?;
+    let located = parser.skip_blanks().and_then(|()| parser.locate(wanted));
+    let mut start = match located {
+        Ok(start) => start,
+        Err(refusal) => {
+            return Reading {
+                edits: parser.edits.take(),
+                end: Err(refusal),
+            };
+        }
+    };
     if !start.escaped {
-        let found = read(&mut parser, start, wanted);
+        let end = read(&mut parser, start, wanted);
         if !parser.meets_escaped {
-            return found;
+            return Reading {
+                edits: parser.edits.take(),
+                end,
+            };
         }
         start.escaped = true;
     }
     let unescaped = Unescaped::of(input, start.at, escaped_end(input, start.at));
     let mut parser = Parser::new(&unescaped.text, finish, policy);
-    let found = parser
+    let end = parser
         .skip_blanks()
         .and_then(|()| read(&mut parser, start, wanted))
-        .map_err(|refusal| refusal.moved(|offset| unescaped.origin(offset)))?;
-    let edits = unescaped.compose(found.edits);
+        .map_err(|refusal| refusal.moved(|offset| unescaped.origin(offset)));
+    let mut edits = unescaped.compose(parser.edits.take());
     if edits.len() > MAX_EVENTS {
-        return Err(TextRefusal::TooManyEdits { limit: MAX_EVENTS });
+        edits.truncate(MAX_EVENTS);
+        let end = Err(TextRefusal::TooManyEdits { limit: MAX_EVENTS });
+        return Reading { edits, end };
     }
-    Ok(Found { edits, ..found })
+    Reading { edits, end }
 }
 
 /// Reads the document at `start` and what surrounds it.
-fn read(parser: &mut Parser<'_>, start: Start, wanted: Root) -> Result<Found, TextRefusal> {
+fn read(parser: &mut Parser<'_>, start: Start, wanted: Root) -> Result<End, TextRefusal> {
     // Taking off the escapes may have turned `\n` before the document into a blank.
     let start = start.at.max(parser.pos);
     parser.leave_prefix(start, wanted)?;
@@ -215,10 +220,7 @@ fn read(parser: &mut Parser<'_>, start: Start, wanted: Root) -> Result<Found, Te
     parser.document()?;
     parser.further_documents(start, scalar)?;
     parser.leave_suffix(scalar, wanted)?;
-    Ok(Found {
-        cut: parser.cut,
-        edits: parser.edits.take(),
-    })
+    Ok(End { cut: parser.cut })
 }
 
 /// Where the escaped part of the text ends: before the quote that closes the one around it.
