@@ -3,7 +3,8 @@
 mod demo;
 
 use std::error::Error;
-use std::io;
+use std::io::{self, Write};
+use std::process::ExitCode;
 
 use clap::Parser;
 
@@ -16,11 +17,15 @@ use clap::Parser;
 struct Arguments;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
+async fn main() -> ExitCode {
     Arguments::parse();
     match demo::run().await {
-        Err(error) if is_closed_pipe(&*error) => Ok(()),
-        other => other,
+        Err(error) if !is_closed_pipe(&*error) => {
+            // The last words may find no reader either.
+            let _ = writeln!(io::stderr(), "haft: {error}");
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::cut::cut;
 use crate::definition_error::DefinitionError;
 use crate::name::ToolName;
 
@@ -80,7 +81,7 @@ impl Annotations {
         if let Some(key) = self.extra.keys().find(|key| !key.starts_with("x-")) {
             return Err(DefinitionError::UnknownKey {
                 place: "annotations",
-                key: key.clone(),
+                key: cut(key),
             });
         }
         if let Some(brief) = &self.brief {

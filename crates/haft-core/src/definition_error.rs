@@ -72,7 +72,10 @@ pub enum DefinitionError {
     #[error("timeout_ms is 0: leave it out for the default, or give at least 1")]
     ZeroTimeout,
     /// A key that nobody knows, in JSON input.
-    #[error("unknown key `{key}` in {place}: free metadata goes into `annotations` under `x-…`")]
+    #[error(
+        "unknown key `{key}` in {place}: the schema goes under `parameters`, free metadata into \
+         `annotations` under `x-…`"
+    )]
     UnknownKey {
         /// Where it stands.
         place: &'static str,

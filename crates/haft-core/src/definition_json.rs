@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::annotations::Annotations;
+use crate::cut::cut;
 use crate::definition::NoSchemaMode;
 use crate::definition_builder::ToolDefinitionBuilder;
 use crate::definition_error::DefinitionError;
@@ -34,12 +35,17 @@ pub(crate) fn read(json: Value) -> Result<ToolDefinitionBuilder, DefinitionError
     if schema::value_depth_exceeds(&json, 2 * 128) {
         return Err(malformed("it is nested too deeply".into()));
     }
-    let json: DefinitionJson =
-        serde_path_to_error::deserialize(json).map_err(|error| malformed(error.to_string()))?;
+    if json.get("function").is_some_and(Value::is_object) {
+        return Err(malformed(
+            "it is wrapped: give what stands under `function`, with `parameters`".into(),
+        ));
+    }
+    let json: DefinitionJson = serde_path_to_error::deserialize(json)
+        .map_err(|error| malformed(cut(&error.to_string())))?;
     if let Some(key) = json.unknown.keys().next() {
         return Err(DefinitionError::UnknownKey {
             place: "the definition",
-            key: key.clone(),
+            key: cut(key),
         });
     }
     if json
@@ -49,7 +55,7 @@ pub(crate) fn read(json: Value) -> Result<ToolDefinitionBuilder, DefinitionError
     {
         return Err(malformed("`type` must be `function`".into()));
     }
-    let tool = json.name.clone();
+    let tool = cut(&json.name);
     let no_schema = match (json.allow_no_schema, json.no_schema_mode) {
         (true, None) => return Err(DefinitionError::NoSchemaModeMissing { tool }),
         (true, mode) => mode,

@@ -66,6 +66,9 @@ impl TrustPolicy {
     /// May this call of this tool run unasked?
     pub fn check(self, result: &HydrationResult, definition: &ToolDefinition) -> Verdict {
         let verdict = match result.trust() {
+            Trust::Validated if definition.no_schema_mode().is_some() => {
+                self.check_unvalidated(definition)
+            }
             Trust::Validated => Verdict::Allow(Access::Full),
             Trust::Repaired => self.check_repaired(definition, &result.provenance),
             Trust::Unvalidated => self.check_unvalidated(definition),
@@ -87,10 +90,12 @@ impl TrustPolicy {
             OnRepaired::Deny => Verdict::Deny("its arguments were repaired".into()),
             OnRepaired::Approve => {
                 let lossless = provenance.repair.as_ref().is_some_and(|repair| {
-                    repair
-                        .events
-                        .iter()
-                        .all(|event| event.kind.class() == RepairClass::Lossless)
+                    // A repair that tells nothing of what it did is not lossless.
+                    !repair.events.is_empty()
+                        && repair
+                            .events
+                            .iter()
+                            .all(|event| event.kind.class() == RepairClass::Lossless)
                 });
                 if !lossless {
                     Verdict::NeedApproval("its arguments were coerced".into())

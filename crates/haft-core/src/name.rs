@@ -303,6 +303,16 @@ mod tests {
     }
 
     #[test]
+    fn names_are_the_same_in_every_release() {
+        let files = Namespace::new("files").unwrap();
+        assert_eq!(ToolName::import("a.b").as_str(), "a_b_2e7336dc8eba");
+        assert_eq!(
+            ToolName::in_namespace(&files, "a.b").as_str(),
+            "files__a_b_386a2e7dd9a0"
+        );
+    }
+
+    #[test]
     fn the_hashed_form_differs_from_the_plain_one() {
         let files = Namespace::new("files").unwrap();
         let plain = ToolName::in_namespace(&files, "read");

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::cut::cut;
 use crate::definition_error::DefinitionError;
 
 /// Bounds on a schema. What exceeds one is refused: a hostile definition must not cost more than
@@ -149,7 +150,7 @@ fn check_references(tool: &str, schema: &Value) -> Result<(), DefinitionError> {
         None => Ok(()),
         Some(target) => Err(DefinitionError::RemoteRef {
             tool: tool.to_owned(),
-            reference: target.to_owned(),
+            reference: cut(target),
         }),
     }
 }

@@ -277,3 +277,33 @@ fn provider_views_are_copies_with_every_parameter_description() {
         &&before
     );
 }
+
+#[test]
+fn the_fingerprint_is_the_sha_256_of_the_canonical_json() {
+    let definition = ToolDefinition::builder("x")
+        .parameters(json!({"type": "object"}))
+        .build()
+        .unwrap();
+    assert_eq!(
+        definition.fingerprint().as_str(),
+        "933f5fb97b2cd234d5ef3965c2279413452b612abf3e18a02e5fbb0c8f42b0e9"
+    );
+}
+
+#[test]
+fn error_texts_stay_short_whatever_was_given() {
+    let long = "x".repeat(1_000_000);
+    for bad in [
+        json!({long.clone(): 1, "name": "x", "parameters": object()}),
+        json!({"name": "x", "allowNoSchema": true, "noSchemaMode": long}),
+        json!({"name": long, "parameters": object()}),
+        json!({"name": "x", "parameters": {"type": "object", "$ref": "y".repeat(200_000)}}),
+        json!({"name": "x", "parameters": object(), "annotations": {"y".repeat(9_999): 1}}),
+    ] {
+        let text = ToolDefinition::from_json(bad).unwrap_err().to_string();
+        assert!(text.len() < 600, "{}", text.len());
+    }
+    let wrapped = json!({"type": "function", "function": {"name": "x"}});
+    let text = ToolDefinition::from_json(wrapped).unwrap_err().to_string();
+    assert!(text.contains("under `function`"), "{text}");
+}

@@ -20,7 +20,7 @@ const MAX_COERCIONS: usize = 16;
 /// Bounds on hostile schemas: how many places are looked at, how deep, how many branches compiled.
 const MAX_STEPS: usize = 20_000;
 const MAX_DEPTH: usize = 256;
-const MAX_BRANCHES: usize = 64;
+const MAX_BRANCHES: usize = 16;
 
 /// Brings `value` to what `schema` wants, as far as there is one reading. `None` past the bounds.
 pub(crate) fn coerce(
@@ -46,8 +46,7 @@ pub(crate) fn coerce(
         None => value.clone(),
     };
     let value = coercion.fit(value, schema, 0);
-    let within = coercion.events.len() <= MAX_COERCIONS && coercion.steps < MAX_STEPS;
-    within.then_some((value, coercion.events))
+    (!coercion.is_over()).then_some((value, coercion.events))
 }
 
 struct Coercion<'s> {
@@ -64,9 +63,14 @@ struct Coercion<'s> {
 }
 
 impl<'s> Coercion<'s> {
+    /// Whether there is nothing more to win: the outcome will be refused as too much.
+    fn is_over(&self) -> bool {
+        self.steps >= MAX_STEPS || self.events.len() > MAX_COERCIONS
+    }
+
     fn fit(&mut self, value: Value, schema: &'s Value, depth: usize) -> Value {
         self.steps += 1;
-        if self.steps >= MAX_STEPS || depth > MAX_DEPTH || !schema.is_object() {
+        if self.is_over() || depth > MAX_DEPTH || !schema.is_object() {
             return value;
         }
         let mut value = value;
@@ -113,7 +117,8 @@ impl<'s> Coercion<'s> {
         let (Some(text), Some(Value::Array(options))) = (value.as_str(), schema.get("enum")) else {
             return value;
         };
-        if options.contains(&value) {
+        self.steps += options.len() / 64;
+        if self.is_over() || options.contains(&value) {
             return value;
         }
         let names = || options.iter().filter_map(Value::as_str);
@@ -251,7 +256,7 @@ impl<'s> Coercion<'s> {
     /// Asks the validator, so that the pattern means what it means in validation.
     fn matches_pattern(&mut self, pattern: &'s str, name: &str) -> bool {
         self.steps += 1;
-        if self.steps >= MAX_STEPS {
+        if self.is_over() {
             return false;
         }
         let factory = self.factory;
@@ -294,6 +299,9 @@ impl<'s> Coercion<'s> {
     }
 
     fn record(&mut self, kind: RepairKind, before: &Value, after: Option<&Value>) {
+        if self.is_over() {
+            return;
+        }
         let path: String = self.path.iter().flat_map(|token| ["/", token]).collect();
         self.events.push(RepairEvent {
             kind,
@@ -346,7 +354,8 @@ fn decoded(text: &str, wanted: &str) -> Option<(RepairKind, Value)> {
         "integer" | "number" => {
             // Without blanks: `parse_strict` would take them.
             let is_bare = text.starts_with(|c: char| c == '-' || c.is_ascii_digit())
-                && text.ends_with(|c: char| c.is_ascii_digit());
+                && text.ends_with(|c: char| c.is_ascii_digit())
+                && (wanted == "number" || is_integer_literal(text));
             let value = is_bare.then(|| parse_strict(text).ok()).flatten()?;
             has_type(&value, wanted).then_some((RepairKind::ParsedLiteral, value))
         }
@@ -362,11 +371,18 @@ fn decoded(text: &str, wanted: &str) -> Option<(RepairKind, Value)> {
     }
 }
 
-/// A scalar that can only be the one element meant. Text in square brackets is rather a list that
-/// was written as text and did not decode: which elements it has would be a guess.
+/// `12`, `-3`, `5.0`: an integer as written, not one that rounding makes.
+fn is_integer_literal(text: &str) -> bool {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = whole.strip_prefix('-').unwrap_or(whole);
+    digits.bytes().all(|byte| byte.is_ascii_digit()) && fraction.bytes().all(|byte| byte == b'0')
+}
+
+/// A scalar that can only be the one element meant. Text that opens a square bracket is rather a
+/// list that was written as text and did not decode: which elements it has would be a guess.
 fn is_wrappable(value: &Value) -> bool {
     match value {
-        Value::String(text) => !(text.trim().starts_with('[') && text.trim().ends_with(']')),
+        Value::String(text) => !text.trim_start().starts_with('['),
         Value::Number(_) | Value::Bool(_) => true,
         Value::Null | Value::Array(_) | Value::Object(_) => false,
     }
@@ -378,12 +394,28 @@ fn standing_alone(branch: &Value, root: &Value) -> Value {
         return branch.clone();
     };
     let mut document = branch.clone();
+    if !refers_elsewhere(branch) {
+        return Value::Object(document);
+    }
     for keyword in ["$schema", "$defs", "definitions"] {
         if let (Some(shared), false) = (root.get(keyword), document.contains_key(keyword)) {
             document.insert(keyword.into(), shared.clone());
         }
     }
     Value::Object(document)
+}
+
+fn refers_elsewhere(branch: &Map<String, Value>) -> bool {
+    branch.iter().any(|(keyword, value)| {
+        keyword == "$ref"
+            || match value {
+                Value::Object(members) => refers_elsewhere(members),
+                Value::Array(items) => items
+                    .iter()
+                    .any(|item| item.as_object().is_some_and(refers_elsewhere)),
+                _ => false,
+            }
+    })
 }
 
 fn list<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {

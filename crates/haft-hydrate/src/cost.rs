@@ -18,12 +18,13 @@ const HARMLESS: InPlace = InPlace {
     chain: 16,
 };
 const HARMLESS_PATTERNS: usize = 32;
+const HARMLESS_OPTIONS: usize = 256;
 
 /// How many pairs of schema and value the counting itself may visit.
 const MAX_PAIRS: usize = 300_000;
 
 /// How deep schemas may nest over one call: what the validator's stack holds with room to spare.
-const MAX_NESTING: usize = 1_000;
+const MAX_NESTING: usize = 512;
 
 /// What one call costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +51,11 @@ pub(crate) fn can_explode(root: &Value, in_place: InPlace) -> bool {
         patterns += named.map_or(0, serde_json::Map::len);
         let backtracks = pattern.is_some_and(is_backtracking)
             || named.is_some_and(|named| named.keys().any(|pattern| is_backtracking(pattern)));
-        if refers_back || backtracks || patterns > HARMLESS_PATTERNS {
+        let options = schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
+        if refers_back || backtracks || patterns > HARMLESS_PATTERNS || options > HARMLESS_OPTIONS {
             return true;
         }
         haft_core::subschemas(schema, |_, sub| open.push(sub));
@@ -144,7 +149,11 @@ fn weight(schema: &Value, value: &Value) -> u64 {
         }
         _ => 0,
     };
-    1 + own + named
+    let options = schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .map_or(0, Vec::len);
+    1 + own + named + as_u64(options / 4)
 }
 
 fn matching(pattern: &str, bytes: usize) -> u64 {

@@ -260,10 +260,10 @@ fn instantiate(
         Err(panic) => (".".to_owned(), format!("it panicked: {panic}")),
     };
     let name = tool.definition().name();
+    // Without the reason: serde's words may quote a value.
     tracing::error!(
         tool = name.as_str(),
         path,
-        reason,
         "a tool's schema admits arguments that its type does not"
     );
     Err(HydrationError {

@@ -15,7 +15,7 @@ use crate::local_ref::resolve;
 const MAX_IN_PLACE: u64 = 20_000;
 
 /// How many references may lead where they cannot be followed: what cannot be counted must be few.
-const MAX_UNFOLLOWED: usize = 8;
+const MAX_UNFOLLOWED: usize = 12;
 
 /// How much of a schema applies in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,11 +33,12 @@ pub(crate) fn measure(root: &Value) -> Result<InPlace, SchemaError> {
         known: HashMap::new(),
     };
     let mut most = InPlace::default();
+    let doubtful = has_embedded_resources(root);
     let mut unfollowed = 0;
     let mut open = vec![root];
     while let Some(schema) = open.pop() {
         unfollowed += references(schema)
-            .filter(|reference| resolve(root, reference).is_none())
+            .filter(|reference| doubtful || resolve(root, reference).is_none())
             .count();
         if unfollowed > MAX_UNFOLLOWED {
             return Err(refused("too many of its references cannot be followed"));
@@ -71,6 +72,23 @@ pub(crate) fn in_place<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value>
     });
     parts.extend(references(schema).filter_map(|reference| resolve(root, reference)));
     parts
+}
+
+/// Whether a subschema has an address of its own: `#/…` below it may mean another place than it says.
+fn has_embedded_resources(root: &Value) -> bool {
+    let mut open = Vec::new();
+    haft_core::subschemas(root, |_, sub| open.push(sub));
+    while let Some(schema) = open.pop() {
+        if schema
+            .get("$id")
+            .and_then(Value::as_str)
+            .is_some_and(|id| !id.starts_with('#'))
+        {
+            return true;
+        }
+        haft_core::subschemas(schema, |_, sub| open.push(sub));
+    }
+    false
 }
 
 fn references(schema: &Value) -> impl Iterator<Item = &str> {

@@ -21,9 +21,11 @@ pub(crate) fn resolve<'s>(root: &'s Value, reference: &str) -> Option<&'s Value>
         base.pointer(&fragment)
     } else {
         let is_it = |schema: &Value| {
-            ["$anchor", "$dynamicAnchor"]
-                .iter()
-                .any(|keyword| schema.get(keyword).and_then(Value::as_str) == Some(&fragment))
+            let says = |keyword| schema.get(keyword).and_then(Value::as_str);
+            says("$anchor") == Some(&fragment)
+                || says("$dynamicAnchor") == Some(&fragment)
+                // The older drafts' form of an anchor.
+                || says("$id").and_then(|id| id.strip_prefix('#')) == Some(&fragment)
         };
         find(base, is_it).or_else(|| find(root, is_it))
     }

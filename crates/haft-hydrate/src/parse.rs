@@ -4,14 +4,15 @@
 //! encoding is taken off, and text whose only quotes are single ones is read once with double
 //! ones. Nothing else is tried here.
 //!
-//! Numbers are kept exactly or refused. An integer beyond 64 bits would silently become a double,
-//! and `1e400` infinity; both are errors. (`serde_json`'s `arbitrary_precision` is not used: as a
+//! Whole numbers are kept exactly or refused: one beyond 64 bits would silently become a double,
+//! `1e400` infinity and `1e-400` zero; all three are errors. Decimals are the nearest double. The
+//! text as it came is always in the record. (`serde_json`'s `arbitrary_precision` is not used: as a
 //! feature of a shared dependency it would change how every crate of the user reads numbers.)
 
 use std::cell::RefCell;
 use std::fmt;
 
-use haft_core::{ErrorCode, HydrationError, RawArguments, Stage, value_depth_exceeds};
+use haft_core::{ErrorCode, HydrationError, RawArguments, Stage, cut, value_depth_exceeds};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
@@ -64,11 +65,13 @@ fn message(code: &ErrorCode) -> String {
         }
         ErrorCode::Truncated => "the arguments were cut off".into(),
         ErrorCode::NotAnObject => "arguments must be a JSON object".into(),
-        ErrorCode::DuplicateKey { key } => format!("key '{key}' occurs twice in the arguments"),
+        ErrorCode::DuplicateKey { key } => {
+            format!("key '{}' occurs twice in the arguments", cut(key))
+        }
         ErrorCode::TooDeep => format!("arguments are nested deeper than {MAX_DEPTH}"),
         ErrorCode::TooLarge => format!("arguments are larger than {MAX_BYTES} bytes"),
         ErrorCode::NumberOutOfRange => {
-            "the arguments hold a number too large to be kept exactly".into()
+            "the arguments hold a number that cannot be kept exactly".into()
         }
         other => format!("arguments could not be read: {other:?}"),
     }
@@ -176,7 +179,7 @@ pub(crate) fn parse_strict(text: &str) -> Result<Value, Box<ParseFailure>> {
         .and_then(|value| deserializer.end().map(|()| value));
     let watch = watch.into_inner();
     match parsed {
-        Ok(value) if watch.large_number && has_inexact_integer(text) => {
+        Ok(value) if watch.extreme_number && has_inexact_number(text) => {
             drop(value);
             Err(ErrorCode::NumberOutOfRange.into())
         }
@@ -201,7 +204,8 @@ fn classify(text: &str, error: &serde_json::Error) -> ErrorCode {
 #[derive(Default)]
 struct Watch {
     fault: Option<ErrorCode>,
-    large_number: bool,
+    /// A double beyond the exact integers, or so small that digits may be lost.
+    extreme_number: bool,
 }
 
 /// Builds a [`Value`], refusing what `serde_json` alone would let pass.
@@ -259,8 +263,8 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        if value.abs() >= EXACT_INTEGERS {
-            self.watch.borrow_mut().large_number = true;
+        if value.abs() >= EXACT_INTEGERS || value.abs() < f64::MIN_POSITIVE {
+            self.watch.borrow_mut().extreme_number = true;
         }
         match serde_json::Number::from_f64(value) {
             Some(number) => Ok(Value::Number(number)),
@@ -292,7 +296,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
                     slot.insert(access.next_value_seed(self.inner()?)?);
                 }
                 Entry::Occupied(slot) => {
-                    let key = slot.key().clone();
+                    let key = cut(slot.key());
                     return Err(self.fail(ErrorCode::DuplicateKey { key }));
                 }
             }
@@ -301,8 +305,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
-/// Whether a valid JSON text holds an integer that neither `i64` nor `u64` can.
-fn has_inexact_integer(text: &str) -> bool {
+/// Whether a valid JSON text holds a number that a double or 64 bits would silently change: a whole
+/// number too long for them, or one so small that it becomes zero.
+fn has_inexact_number(text: &str) -> bool {
     let mut rest = text;
     while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
         rest = &rest[at..];
@@ -311,9 +316,7 @@ fn has_inexact_integer(text: &str) -> bool {
         } else {
             let is_part = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E');
             let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-            let number = &rest[..end];
-            let is_integer = !number.contains(['.', 'e', 'E']);
-            if is_integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
+            if is_inexact(&rest[..end]) {
                 return true;
             }
             end
@@ -321,6 +324,24 @@ fn has_inexact_integer(text: &str) -> bool {
         rest = &rest[end..];
     }
     false
+}
+
+fn is_inexact(number: &str) -> bool {
+    /// Every decimal of so many digits survives a double.
+    const DIGITS: usize = 15;
+    let Ok(double) = number.parse::<f64>() else {
+        return true;
+    };
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.trim_matches(['-', '0', '.']).bytes();
+    let digits = digits.filter(u8::is_ascii_digit).count();
+    if !number.contains(['.', 'e', 'E']) {
+        number.parse::<i64>().is_err() && number.parse::<u64>().is_err()
+    } else if double.abs() >= EXACT_INTEGERS {
+        digits > DIGITS
+    } else {
+        double.abs() < f64::MIN_POSITIVE && digits > 0
+    }
 }
 
 /// The length of the valid JSON string that `text` starts with.

@@ -134,6 +134,7 @@ impl Attempt {
             text: self.text.as_deref(),
             value: self.value.as_ref(),
             schema: contract.schema,
+            validator: contract.validator,
             factory: contract.factory,
             tool: contract.tool,
             finish,

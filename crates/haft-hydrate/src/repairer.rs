@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use haft_core::{ErrorCode, FinishReason, RepairEvent, Stage, ValidatorFactory};
+use haft_core::{ErrorCode, FinishReason, RepairEvent, Stage, Validator, ValidatorFactory};
 use serde_json::Value;
 
 use crate::coerce::coerce;
@@ -21,6 +21,8 @@ pub struct RepairRequest<'a> {
     pub value: Option<&'a Value>,
     /// The authoritative schema.
     pub schema: &'a Value,
+    /// The schema, compiled.
+    pub validator: &'a dyn Validator,
     /// For checking parts of the schema.
     pub factory: &'a dyn ValidatorFactory,
     /// The tool's name.
@@ -81,6 +83,14 @@ impl Repairer for AuditedRepairer {
             (Some(value), _) => (value.clone(), None, Vec::new()),
             (None, Some(text)) => {
                 let (value, text, events) = read(text, request)?;
+                // Coercion is for what validation refuses, and for nothing else.
+                if request.validator.is_valid(&value) {
+                    return Ok(Repaired {
+                        value,
+                        text,
+                        events,
+                    });
+                }
                 (value, Some(text), events)
             }
             (None, None) => return Err(refused("there is nothing to repair")),

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::in_place::in_place;
 use crate::parse::parse_strict;
 
 /// Members under which models and providers put the arguments of a call.
@@ -35,11 +36,7 @@ pub(crate) fn unwrapped(value: &Value, schema: &Value, tool: &str) -> Option<Val
 }
 
 fn from_object(members: &Map<String, Value>, schema: &Value, tool: &str) -> Option<Value> {
-    let is_property = |name: &str| {
-        schema
-            .get("properties")
-            .is_some_and(|properties| properties.get(name).is_some())
-    };
+    let is_property = |name: &str| may_declare(schema, schema, name, 0);
     let mut inner = None;
     let mut said_beside = Vec::new();
     for (name, value) in members {
@@ -58,6 +55,26 @@ fn from_object(members: &Map<String, Value>, schema: &Value, tool: &str) -> Opti
         .into_iter()
         .any(|name| is_property(name) && !inner.contains_key(name));
     (!loses_one).then_some(Value::Object(inner))
+}
+
+/// Whether the schema may know a member of this name; rather yes than no.
+fn may_declare(root: &Value, schema: &Value, name: &str, depth: usize) -> bool {
+    if depth > 16 {
+        return true;
+    }
+    let declared = schema
+        .get("properties")
+        .is_some_and(|properties| properties.get(name).is_some());
+    let by_pattern = schema.get("patternProperties").is_some();
+    let by_rest = schema
+        .get("additionalProperties")
+        .is_some_and(Value::is_object);
+    declared
+        || by_pattern
+        || by_rest
+        || in_place(root, schema)
+            .into_iter()
+            .any(|part| may_declare(root, part, name, depth + 1))
 }
 
 fn says_whose_call_it_is(name: &str, value: &Value, tool: &str) -> bool {

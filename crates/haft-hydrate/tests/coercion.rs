@@ -306,3 +306,83 @@ fn a_wrapper_is_taken_off_before_the_rest() {
         None
     );
 }
+
+#[test]
+fn a_value_that_text_repair_made_valid_is_not_coerced() {
+    let contract_schema = json!({"type": "object", "additionalProperties": {"type": "object"}});
+    let validator = JsonSchemaFactory.compile(&contract_schema).unwrap();
+    let contract = Contract {
+        schema: &contract_schema,
+        validator: &*validator,
+        factory: &JsonSchemaFactory,
+        tool: "the_tool",
+        root: Root::Object,
+    };
+    let raw = r#"{"input": {"x": {"k": 1}},}"#.into();
+    let checked = check_arguments(
+        &raw,
+        FinishReason::Normal,
+        &contract,
+        Some(&AuditedRepairer),
+    );
+    assert_eq!(checked.validated, Some(json!({"input": {"x": {"k": 1}}})));
+}
+
+#[test]
+fn a_wrapper_that_the_schema_may_know_stays_on() {
+    let closed = json!({"type": "object", "properties": {"x": {}}, "additionalProperties": false});
+    for schema in [
+        json!({"type": "object", "allOf": [{"properties": {"input": {"type": "integer"}}}], "required": ["x"]}),
+        json!({"type": "object", "$ref": "#/$defs/a", "$defs": {"a": {"properties": {"input": {"type": "integer"}}}}, "required": ["x"]}),
+        json!({"type": "object", "patternProperties": {"^in": {"type": "integer"}}, "required": ["x"]}),
+    ] {
+        assert_eq!(
+            repaired(&schema, &json!({"input": {"x": 1}})),
+            None,
+            "{schema}"
+        );
+    }
+    assert!(repaired(&closed, &json!({"input": {"x": 1}})).is_some());
+}
+
+#[test]
+fn null_is_dropped_only_for_declared_properties() {
+    for map in [
+        json!({"additionalProperties": {"type": "integer"}}),
+        json!({"patternProperties": {"^a": {"type": "integer"}}}),
+    ] {
+        let schema = one(map);
+        assert_eq!(
+            repaired(&schema, &json!({"x": {"alice": null, "bob": 3}})),
+            None,
+            "{schema}"
+        );
+    }
+}
+
+#[test]
+fn rounding_makes_no_integer() {
+    let schema = one(json!({"type": "integer"}));
+    for text in ["1.0000000000000000001", "1e0", "1.5"] {
+        assert_eq!(repaired(&schema, &json!({"x": text})), None, "{text}");
+    }
+    assert_eq!(
+        repaired(&schema, &json!({"x": "5.0"})).map(|(value, _)| value),
+        Some(json!({"x": 5.0}))
+    );
+}
+
+#[test]
+fn hostile_calls_do_not_make_a_repair_expensive() {
+    let long_key = "k".repeat(100_000);
+    let many = vec!["1"; 20_000];
+    let lists = json!({"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer"}}});
+    assert_eq!(repaired(&lists, &json!({long_key: many})), None);
+
+    let patterns: serde_json::Map<_, _> = (0..30)
+        .map(|n| (format!("^{n}"), json!({"type": "integer"})))
+        .collect();
+    let members: serde_json::Map<_, _> = (0..5_000).map(|n| (n.to_string(), json!("x"))).collect();
+    let schema = json!({"type": "object", "patternProperties": patterns});
+    assert_eq!(repaired(&schema, &Value::Object(members)), None);
+}

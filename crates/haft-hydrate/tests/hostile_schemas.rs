@@ -71,7 +71,7 @@ fn nesting_of_schemas_over_a_deep_value_does_not_overflow_a_small_stack() {
     let judged = std::thread::Builder::new()
         .stack_size(1024 * 1024)
         .spawn(move || {
-            let shallow = verdict(&schema, &nested(20, json!({}))).0;
+            let shallow = verdict(&schema, &nested(8, json!({}))).0;
             let deep = verdict(&schema, &nested(120, json!({}))).0;
             (shallow, deep)
         })
@@ -165,4 +165,104 @@ fn remote_references_are_refused_without_being_fetched() {
         );
     }
     assert!(listener.accept().is_err(), "somebody connected");
+}
+
+/// `links` definitions, each made by `link` from its number and the reference to the next; the last
+/// one descends into `child` and starts over.
+fn chain(links: usize, link: impl Fn(usize) -> (String, Value)) -> Value {
+    let mut definitions = Map::new();
+    for n in 0..links {
+        let (_, definition) = link(n);
+        definitions.insert(format!("d{n}"), definition);
+    }
+    let (first, _) = link(links);
+    json!({"$ref": first, "$defs": definitions, "definitions": definitions})
+}
+
+/// Makes the definition of one number among so many.
+type Link = fn(usize, usize) -> Value;
+
+/// Every way in which a schema can refer to another in the same document.
+fn ways_to_refer() -> Vec<(&'static str, Link)> {
+    fn next(n: usize, links: usize) -> usize {
+        (n + 1) % links
+    }
+    vec![
+        (
+            "pointer",
+            |n, links| json!({"allOf": [{"$ref": format!("#/$defs/d{}", next(n, links))}]}),
+        ),
+        ("dependencies", |n, links| {
+            let next = format!("#/definitions/d{}", next(n, links));
+            json!({"dependencies": {"child": {"$ref": next}, "kind": {"$ref": next}}})
+        }),
+        (
+            "resource",
+            |n, links| json!({"$id": format!("urn:d{n}"), "$ref": format!("urn:d{}", next(n, links))}),
+        ),
+        (
+            "dynamic anchor",
+            |n, links| json!({"$dynamicAnchor": format!("a{n}"), "$dynamicRef": format!("#a{}", next(n, links))}),
+        ),
+        (
+            "plain-name id",
+            |n, links| json!({"$id": format!("#p{n}"), "allOf": [{"$ref": format!("#p{}", next(n, links))}]}),
+        ),
+    ]
+}
+
+#[test]
+fn no_way_of_referring_overflows_the_stack_or_hangs() {
+    for (way, link) in ways_to_refer() {
+        for links in [30, 1_000] {
+            let schema = chain(links, |n| {
+                let last = json!({"properties": {"child": {"$ref": "#"}}});
+                match n {
+                    n if n == links => ("#/$defs/d0".into(), json!({})),
+                    n if n + 1 == links => (String::new(), last),
+                    n => (String::new(), link(n, links)),
+                }
+            });
+            let judged = std::thread::Builder::new()
+                .stack_size(2 * 1024 * 1024)
+                .spawn(move || {
+                    JsonSchemaFactory
+                        .compile(&schema)
+                        .map(|validator| validator.validate(&nested(120, json!({}))).len())
+                })
+                .expect("a thread")
+                .join();
+            assert!(judged.is_ok(), "{way}, {links}");
+        }
+    }
+}
+
+#[test]
+fn doubling_is_refused_however_it_refers() {
+    for (way, link) in ways_to_refer() {
+        let schema = chain(40, |n| {
+            let doubled = |single: Value| json!({"allOf": [single, single]});
+            match n {
+                40 => ("#/$defs/d0".into(), json!({})),
+                39 => (String::new(), json!({"type": "object"})),
+                n => (String::new(), doubled(link(n, 40))),
+            }
+        });
+        let started = Instant::now();
+        if let Ok(validator) = JsonSchemaFactory.compile(&schema) {
+            validator.validate(&json!({"child": 1, "kind": 1}));
+        }
+        assert!(started.elapsed() < HANG, "{way}");
+    }
+}
+
+#[test]
+fn a_long_enum_does_not_meet_a_long_list() {
+    let options: Vec<_> = (0..20_000).map(|n| json!({"v": n})).collect();
+    let schema = json!({"type": "array", "items": {"enum": options}});
+    let (valid, errors) = verdict(&schema, &Value::Array(vec![json!({"v": 19_999}); 50_000]));
+    assert!(!valid);
+    assert!(errors[0].contains("too large"), "{errors:?}");
+    let (valid, _) = verdict(&schema, &json!([{"v": 7}]));
+    assert!(valid);
 }

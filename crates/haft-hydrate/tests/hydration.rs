@@ -197,6 +197,18 @@ fn each_parse_error_has_its_own_code() {
             "{\"location\":\"a\",\"days\":99999999999999999999999}",
             ErrorCode::NumberOutOfRange,
         ),
+        (
+            "{\"location\":\"a\",\"days\":9007199254740993.0}",
+            ErrorCode::NumberOutOfRange,
+        ),
+        (
+            "{\"location\":\"a\",\"days\":12345678901234567891e0}",
+            ErrorCode::NumberOutOfRange,
+        ),
+        (
+            "{\"location\":\"a\",\"days\":1e-400}",
+            ErrorCode::NumberOutOfRange,
+        ),
     ];
     for (text, code) in cases {
         let result = hydrate(text);
@@ -762,5 +774,125 @@ fn a_record_survives_storage() {
         let stored = serde_json::to_string(&result.provenance).unwrap();
         let read: Provenance = serde_json::from_str(&stored).unwrap();
         assert_eq!(read, result.provenance);
+    }
+}
+
+#[test]
+fn an_attached_validator_without_a_name_is_not_taken_for_the_factorys() {
+    struct Quiet;
+    impl Validator for Quiet {
+        fn validate(&self, _: &Value) -> Vec<ValidationError> {
+            vec![
+                ValidationError::new("/z", "k", "bad z"),
+                ValidationError::new("/a[10]", "k", "bad a10"),
+                ValidationError::new("/a[2]", "k", "bad a2"),
+            ]
+        }
+    }
+    let tools = [table([echo(weather())])[0].with_validator(Arc::new(Quiet))];
+    let call = ToolCall::new("get_current_weather", "{}");
+    let result = Hydrator::new().hydrate(&call, &tools[..], &mut CallIds::default());
+    let validator = result.provenance.validator.clone().unwrap();
+    assert_eq!(
+        (validator.name.as_str(), validator.version),
+        ("attached", None)
+    );
+    assert_eq!(
+        messages(&result),
+        ["bad a2", "bad a10", "bad z"],
+        "sorted, whoever found them"
+    );
+}
+
+#[test]
+fn edits_made_until_a_refusal_are_recorded() {
+    let result = repair(r"{'location': 'x', days: NaN}");
+    let record = result.provenance.repair.unwrap();
+    assert!(!record.ok);
+    assert!(record.events.len() >= 4, "{:?}", record.events);
+}
+
+#[test]
+fn format_is_an_annotation() {
+    let schema = json!({"type": "string", "format": "email"});
+    assert!(
+        JsonSchemaFactory
+            .compile(&schema)
+            .unwrap()
+            .is_valid(&json!("no address"))
+    );
+}
+
+#[test]
+fn at_most_8_errors_are_told_and_32_kept() {
+    let required: Vec<_> = (10..60).map(|n| format!("f{n}")).collect();
+    let definition = ToolDefinition::builder("many")
+        .parameters(json!({"type": "object", "required": required}))
+        .build()
+        .unwrap();
+    let tools = table([echo(definition)]);
+    let result = Hydrator::new().hydrate(
+        &ToolCall::new("many", "{}"),
+        &tools[..],
+        &mut CallIds::default(),
+    );
+    assert_eq!(result.errors.len(), 32);
+    let told = result.text_for_model().unwrap();
+    assert_eq!(told.matches("missing field").count(), 8);
+    assert!(told.starts_with("Tool 'many': invalid arguments: missing field 'f10'; "));
+}
+
+#[test]
+fn a_union_is_explained_by_the_branch_that_was_meant() {
+    let definition = ToolDefinition::builder("union")
+        .parameters(json!({"type": "object", "properties": {
+            "x": {"anyOf": [
+                {"type": "object", "properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["m"]},
+                {"type": "null"}
+            ]},
+            "y": {"type": "string", "pattern": "^a"}
+        }}))
+        .build()
+        .unwrap();
+    let tools = table([echo(definition)]);
+    let call = ToolCall::new("union", r#"{"x": {"n": 1}, "y": "b"}"#);
+    let result = Hydrator::new().hydrate(&call, &tools[..], &mut CallIds::default());
+    assert_eq!(
+        messages(&result),
+        [
+            "missing field 'x.m'",
+            "'x.n' must be at least 3",
+            "'y' must match the pattern ^a"
+        ]
+    );
+}
+
+#[test]
+fn an_authors_mistake_is_told_apart_from_the_models() {
+    let tools = table([Arc::new(Fails(weather())) as Arc<dyn ToolObject>]);
+    let call = ToolCall::new("get_current_weather", r#"{"location":"Oslo"}"#);
+    let result = Hydrator::new().hydrate(&call, &tools[..], &mut CallIds::default());
+    assert_eq!(result.errors[0].stage, Stage::Instantiate);
+    assert_eq!(
+        messages(&result),
+        ["its arguments could not be read at `location`: no such place"]
+    );
+    assert_eq!(
+        result.text_for_model().as_deref(),
+        Some("Tool 'get_current_weather' failed: its arguments could not be read.")
+    );
+}
+
+struct Fails(Arc<ToolDefinition>);
+
+impl ToolObject for Fails {
+    fn definition(&self) -> &Arc<ToolDefinition> {
+        &self.0
+    }
+    fn instantiate(&self, _: &Value) -> Result<Box<dyn HydratedTool>, InstantiateError> {
+        Err(InstantiateError {
+            path: "location".into(),
+            reason: "no such place".into(),
+        })
     }
 }
