@@ -26,8 +26,10 @@ pub(crate) enum Policy {
 
 #[derive(Deserialize)]
 struct Case {
-    id: String,
-    input: Option<String>,
+    /// Whatever identifies it; written back as it came.
+    id: Value,
+    /// Text as a model wrote it; anything else is taken as its JSON.
+    input: Option<Value>,
     arguments: Option<Value>,
     schema: Option<Value>,
     tool: Option<String>,
@@ -35,7 +37,7 @@ struct Case {
 
 #[derive(Serialize)]
 struct Row<'a> {
-    id: &'a str,
+    id: &'a Value,
     status: Status,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
@@ -94,7 +96,8 @@ pub(crate) fn time(cases: &Path, rounds: usize) -> Result<()> {
 impl Case {
     fn text(&self) -> String {
         match (&self.input, &self.arguments) {
-            (Some(text), _) => text.clone(),
+            (Some(Value::String(text)), _) => text.clone(),
+            (Some(other), _) => other.to_string(),
             (None, Some(arguments)) => arguments.to_string(),
             (None, None) => String::new(),
         }

@@ -14,8 +14,7 @@ use crate::jsonl;
 #[derive(Deserialize)]
 struct Tool {
     name: String,
-    #[serde(default)]
-    description: String,
+    description: Option<String>,
     parameters: Option<Value>,
     #[serde(default)]
     depends_on: Vec<Dependency>,
@@ -28,14 +27,14 @@ struct Dependency {
 
 #[derive(Deserialize)]
 struct Query {
-    id: String,
+    id: Value,
     query: String,
 }
 
 /// Ranks the tools of a set for each query: `k` hits, then what those depend on.
 pub(crate) fn run(set: &Path, k: usize) -> Result<()> {
     let tools: Vec<Tool> = jsonl::read(&tools_file(set)?)?;
-    let definitions: Vec<_> = tools.iter().map(definition).collect::<Result<_>>()?;
+    let definitions: Vec<_> = tools.iter().filter_map(definition).collect();
     let index = KeywordIndex::new(&definitions);
     let names: HashMap<_, _> = tools
         .iter()
@@ -70,18 +69,24 @@ fn tools_file(set: &Path) -> Result<PathBuf> {
     Ok(set.join(named))
 }
 
-/// Foreign names need not be legal here; only their text counts for the ranking.
-fn definition(tool: &Tool) -> Result<Arc<ToolDefinition>> {
-    let parameters = tool
-        .parameters
-        .clone()
-        .unwrap_or_else(|| json!({"type": "object"}));
-    let description: String = tool.description.chars().take(4096).collect();
-    ToolDefinition::builder(String::from(ToolName::import(&tool.name)))
-        .description(description)
-        .parameters(parameters)
-        .build()
-        .with_context(|| format!("tool `{}`", tool.name))
+/// A tool as far as ranking needs it. Foreign names and schemas need not be legal here: only their
+/// text counts, and one bad tool must not spoil the set.
+fn definition(tool: &Tool) -> Option<Arc<ToolDefinition>> {
+    let description: String = tool
+        .description
+        .iter()
+        .flat_map(|text| text.chars())
+        .take(4096)
+        .collect();
+    let build = |parameters: Value| {
+        ToolDefinition::builder(String::from(ToolName::import(&tool.name)))
+            .description(&description)
+            .parameters(parameters)
+            .build()
+            .ok()
+    };
+    let own = tool.parameters.clone().and_then(build);
+    own.or_else(|| build(json!({"type": "object"})))
 }
 
 /// Appends, breadth first, what the ranked tools depend on.
