@@ -50,7 +50,7 @@ fn get_current_weather(
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), ToolError> {
-    println!("The model reads:\n");
+    println!("The definition, of which the model reads name, description and parameters:\n");
     println!("{:#}\n", get_current_weather::definition().to_json());
 
     println!("It calls; nothing that it writes reaches the tool unchecked:\n");

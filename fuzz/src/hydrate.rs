@@ -7,7 +7,7 @@
 
 mod schema;
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use arbitrary::Unstructured;
 use haft_core::{
@@ -25,10 +25,23 @@ use serde_json::Value;
 static MEMORY: PeakAlloc = PeakAlloc;
 
 /// Values are larger than their text: an empty list takes three bytes there and about forty here.
-const BYTES_PER_INPUT_BYTE: usize = 512;
-const BYTES_AT_REST: usize = 16 * 1024 * 1024;
+const BYTES_PER_INPUT_BYTE: usize = 256;
+const BYTES_AT_REST: usize = 8 * 1024 * 1024;
+
+/// libFuzzer's own hook aborts on every panic, also on those of other libraries that hydration
+/// catches by design. A panic of haft's own is a defect even where it would be caught.
+fn watch_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("{panic}");
+        if panic.location().is_some_and(|place| place.file().contains("haft-")) {
+            std::process::abort();
+        }
+    }));
+}
 
 fuzz_target!(|data: &[u8]| {
+    static WATCH: Once = Once::new();
+    WATCH.call_once(watch_panics);
     let mut bytes = Unstructured::new(data);
     let Ok((schema, finish)) = choices(&mut bytes) else {
         return;

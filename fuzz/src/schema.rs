@@ -8,7 +8,16 @@ const TYPES: [&str; 8] = [
 ];
 const NAMES: [&str; 6] = ["a", "b", "name", "arguments", "$ref", "ä/~"];
 const PATTERNS: [&str; 5] = ["^a+$", "(?=.*[0-9])", "(a+)+b", "[", r"(a)\1"];
-const REFERENCES: [&str; 5] = ["#", "#/$defs/a", "#/$defs/b", "#/properties/a", "other.json"];
+const REFERENCES: [&str; 8] = [
+    "#",
+    "#/$defs/a",
+    "#/$defs/b",
+    "#/properties/a",
+    "#x",
+    "urn:x",
+    "urn:x#/$defs/a",
+    "other.json",
+];
 
 /// The schema of a tool: an object at its root, or anything at all.
 pub(crate) fn any(bytes: &mut Unstructured<'_>) -> Result<Value> {
@@ -38,7 +47,7 @@ fn subschema(bytes: &mut Unstructured<'_>, depth: usize) -> Result<Value> {
 }
 
 fn keyword(bytes: &mut Unstructured<'_>, depth: usize) -> Result<(&'static str, Value)> {
-    Ok(match bytes.int_in_range(0..=17)? {
+    Ok(match bytes.int_in_range(0..=22)? {
         0..=2 => ("type", json!(bytes.choose(&TYPES)?)),
         3 => ("type", json!([bytes.choose(&TYPES)?, "null"])),
         4..=6 => ("properties", named(bytes, depth)?),
@@ -52,6 +61,11 @@ fn keyword(bytes: &mut Unstructured<'_>, depth: usize) -> Result<(&'static str, 
         14 => ("pattern", json!(bytes.choose(&PATTERNS)?)),
         15 => ("patternProperties", json!({*bytes.choose(&PATTERNS)?: subschema(bytes, depth)?})),
         16 => ("$ref", json!(bytes.choose(&REFERENCES)?)),
+        17 => ("$dynamicRef", json!(bytes.choose(&REFERENCES)?)),
+        18 => ("$dynamicAnchor", json!("x")),
+        19 => ("$id", json!("urn:x")),
+        20 => ("dependencies", named(bytes, depth)?),
+        21 => ("unevaluatedProperties", subschema(bytes, depth)?),
         _ => ("minimum", json!(bytes.int_in_range(-2..=2)?)),
     })
 }

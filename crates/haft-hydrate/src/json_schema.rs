@@ -47,30 +47,113 @@ impl ValidatorFactory for JsonSchemaFactory {
     }
 
     fn compile(&self, schema: &Value) -> Result<Arc<dyn Validator>, SchemaError> {
-        let in_place = measure(schema)?;
-        let options = jsonschema::options()
-            .offline()
-            .should_validate_formats(false)
-            .with_pattern_options(
-                PatternOptions::fancy_regex()
-                    .backtrack_limit(BACKTRACK_LIMIT)
-                    .size_limit(PATTERN_BYTES)
-                    .dfa_size_limit(PATTERN_BYTES),
-            );
-        // A schema is foreign input: what makes the library panic must not take the process along.
-        let validator = caught(|| options.build(schema))
-            .map_err(|panic| SchemaError {
-                reason: format!("the validator cannot digest it: {panic}"),
-            })?
-            .map_err(|error| SchemaError {
-                reason: describe(&error),
-            })?;
-        Ok(Arc::new(JsonSchemaValidator {
-            validator,
-            counted: can_explode(schema, in_place),
-            schema: schema.clone(),
-        }))
+        compile(schema, options().should_validate_formats(false))
     }
+}
+
+impl JsonSchemaFactory {
+    /// The same, with these formats checked instead of taken as annotations.
+    ///
+    /// ```
+    /// use haft_core::ValidatorFactory;
+    /// use haft_hydrate::JsonSchemaFactory;
+    ///
+    /// let factory = JsonSchemaFactory.checking_formats(["email"]);
+    /// let email = factory.compile(&serde_json::json!({"format": "email"}))?;
+    /// assert!(!email.is_valid(&serde_json::json!("no address")));
+    /// let date = factory.compile(&serde_json::json!({"format": "date"}))?;
+    /// assert!(date.is_valid(&serde_json::json!("no date")));
+    /// # Ok::<(), haft_core::SchemaError>(())
+    /// ```
+    pub fn checking_formats<S: Into<String>>(
+        self,
+        formats: impl IntoIterator<Item = S>,
+    ) -> FormatCheckingFactory {
+        FormatCheckingFactory {
+            checked: formats.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+/// [`JsonSchemaFactory`] with a list of formats that are checked.
+#[derive(Debug, Clone, Default)]
+pub struct FormatCheckingFactory {
+    checked: Vec<String>,
+}
+
+/// The formats that the library knows; all of them are checked unless they are switched off.
+const KNOWN_FORMATS: [&str; 19] = [
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "idn-email",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "regex",
+    "relative-json-pointer",
+    "time",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "uuid",
+];
+
+impl ValidatorFactory for FormatCheckingFactory {
+    fn name(&self) -> &'static str {
+        "haft-jsonschema+formats"
+    }
+
+    fn version(&self) -> Option<&str> {
+        JsonSchemaFactory.version()
+    }
+
+    fn compile(&self, schema: &Value) -> Result<Arc<dyn Validator>, SchemaError> {
+        let mut options = options().should_validate_formats(true);
+        for format in KNOWN_FORMATS {
+            if !self.checked.iter().any(|checked| checked == format) {
+                options = options.with_format(format, |_: &str| true);
+            }
+        }
+        compile(schema, options)
+    }
+}
+
+type Options = jsonschema::ValidationOptions<'static>;
+
+fn options() -> Options {
+    jsonschema::options().offline().with_pattern_options(
+        PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACK_LIMIT)
+            .size_limit(PATTERN_BYTES)
+            .dfa_size_limit(PATTERN_BYTES),
+    )
+}
+
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the options are made for one schema"
+)]
+fn compile(schema: &Value, options: Options) -> Result<Arc<dyn Validator>, SchemaError> {
+    let in_place = measure(schema)?;
+    // A schema is foreign input: what makes the library panic must not take the process along.
+    let validator = caught(|| options.build(schema))
+        .map_err(|panic| SchemaError {
+            reason: format!("the validator cannot digest it: {panic}"),
+        })?
+        .map_err(|error| SchemaError {
+            reason: describe(&error),
+        })?;
+    Ok(Arc::new(JsonSchemaValidator {
+        validator,
+        counted: can_explode(schema, in_place),
+        schema: schema.clone(),
+    }))
 }
 
 fn describe(error: &jsonschema::ValidationError<'_>) -> String {

@@ -28,7 +28,7 @@ mod typed;
 mod unwrap;
 
 pub use hydrator::{CallIds, Hydrator};
-pub use json_schema::JsonSchemaFactory;
+pub use json_schema::{FormatCheckingFactory, JsonSchemaFactory};
 pub use parse::{MAX_BYTES, MAX_DEPTH};
 pub use pipeline::{CheckedArguments, Contract, check_arguments};
 pub use prepared::{Admission, Compile, PreparedTool, ToolTable, ValidatorCache};

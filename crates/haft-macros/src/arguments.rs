@@ -227,6 +227,9 @@ impl ToolArguments {
 /// `key = "…"`, not blank.
 fn text(key: &Ident, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<LitStr> {
     input.parse::<Token![=]>()?;
+    if !input.peek(LitStr) {
+        return Err(input.error(format!("`{key}` is a text: write `{key} = \"…\"`")));
+    }
     let text: LitStr = input.parse()?;
     if text.value().trim().is_empty() {
         errors.at(

@@ -224,6 +224,10 @@ fn default_argument(input: syn::parse::ParseStream<'_>) -> syn::Result<Expr> {
             format!("`{key}` is no argument of a parameter: write `#[tool(default = …)]`"),
         ));
     }
+    if !input.peek(Token![=]) {
+        let text = "a default needs a value: write `#[tool(default = …)]`";
+        return Err(syn::Error::new(key.span(), text));
+    }
     input.parse::<Token![=]>()?;
     let value = input.parse()?;
     input.parse::<Option<Token![,]>>()?;

@@ -4,7 +4,7 @@
 //! model reads; its calls arrive as JSON and run with typed arguments.
 //!
 //! ```
-//! use haft::{Tool, ToolContext, json};
+//! use haft::{Hydrate, ToolContext};
 //!
 //! /// Add two numbers.
 //! #[haft::tool(read_only)]
@@ -19,10 +19,12 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), haft::ToolError> {
-//! assert_eq!(add::definition().description(), Some("Add two numbers."));
-//! let call = add::into_object()?.instantiate(&json!({"a": 2, "b": 40}))?;
+//! let call = add::hydrate(r#"{"a": 2, "b": 40}"#).tool.unwrap();
 //! let output = call.run(&ToolContext::default()).await?;
 //! assert_eq!(output.text_for_model(), "42");
+//!
+//! let refused = add::hydrate(r#"{"a": 2}"#);
+//! assert_eq!(refused.text_for_model().unwrap(), "Tool 'add': invalid arguments: missing field 'b'");
 //! # Ok(())
 //! # }
 //! ```
@@ -31,7 +33,10 @@
 //! - [`ToolDefinition`] is what a tool says about itself: frozen, with a schema, the same object for
 //!   everybody. A tool without a schema is refused unless it opts out by name.
 //! - [`ToolContext`] carries the host's state to a call; the model never sees it.
-//! - [`tools!`] lists tools for a catalogue. Nothing registers itself.
+//! - [`tools!`] lists tools for a [`Catalog`]. Nothing registers itself.
+//! - A [`Binding`] says what one run may see and call; a [`Hydrator`] makes its calls safe, one
+//!   [`HydrationResult`] each; [`TrustPolicy`] asks whether a call may run unasked. The example
+//!   `whole_way` walks all of it.
 //!
 //! This crate only gathers what the others make; it must never hold logic of its own, beside the
 //! little that the generated code calls.
@@ -51,7 +56,7 @@ pub use haft_core::{
     Annotations, CustomKind, DefinitionError, Example, Fingerprint, MAX_DESCRIPTION_CHARS,
     MAX_NAME_BYTES, NameError, Namespace, NoSchemaMode, RESERVED_NAMES, ToolDefinition,
     ToolDefinitionBuilder, ToolKind, ToolName, ViewFormat, brief_of, canonical_json, doc_text,
-    output_schema_of, schema_of, subschemas, value_depth_exceeds,
+    output_schema_of, schema_of,
 };
 
 // One call: what comes in, what it may know, what goes out.
@@ -72,10 +77,10 @@ pub use haft_core::{
 
 // Hydration: calls in, one checked result per call out.
 pub use haft_hydrate::{
-    Admission, AuditedRepairer, CallIds, CheckedArguments, Compile, Contract, Hydrate, Hydrator,
-    JsonLinesSink, JsonSchemaFactory, LogSink, MAX_BYTES, MAX_DEPTH, PreparedTool, ProvenanceSink,
-    RepairRefused, RepairRequest, Repaired, Repairer, Root, ToolTable, ValidatorCache,
-    check_arguments, preview,
+    Admission, AuditedRepairer, CallIds, CheckedArguments, Compile, Contract,
+    FormatCheckingFactory, Hydrate, Hydrator, JsonLinesSink, JsonSchemaFactory, LogSink, MAX_BYTES,
+    MAX_DEPTH, PreparedTool, ProvenanceSink, RepairRefused, RepairRequest, Repaired, Repairer,
+    Root, ToolTable, ValidatorCache, check_arguments, preview,
 };
 
 // The gate's first question.
