@@ -342,3 +342,22 @@ async fn a_tool_without_config_schema_takes_no_configuration() {
     );
     assert!(catalog.diagnostics().is_empty());
 }
+
+#[test]
+fn debug_of_an_init_context_shows_no_configuration() {
+    let config = json!({"api_key": "sk-secret"});
+    let shown = format!(
+        "{:?} {:#?}",
+        InitContext {
+            config: config.clone()
+        },
+        InitContext { config }
+    );
+    assert!(
+        !shown.contains("secret") && !shown.contains("api_key"),
+        "{shown}"
+    );
+    assert!(shown.contains("has_config: true"), "{shown}");
+    let shown = format!("{:?}", InitContext::default());
+    assert_eq!(shown, "InitContext { has_config: false }");
+}
