@@ -419,7 +419,7 @@ async fn shutdown_ends_although_nobody_polls_a_start_that_hangs() {
     let mut start = Box::pin(catalog.start());
     stalled(&mut start).await;
     let began = Instant::now();
-    let failed = tokio::time::timeout(Duration::from_secs(3600), catalog.shutdown())
+    let failed = tokio::time::timeout(Duration::from_hours(1), catalog.shutdown())
         .await
         .expect("shutdown ends");
     assert_eq!(began.elapsed(), Duration::from_secs(30));
@@ -437,7 +437,7 @@ async fn a_start_ends_although_nobody_polls_another_that_hangs() {
     register(&catalog, hangs);
     let mut start = Box::pin(catalog.start());
     stalled(&mut start).await;
-    let second = tokio::time::timeout(Duration::from_secs(3600), catalog.start()).await;
+    let second = tokio::time::timeout(Duration::from_hours(1), catalog.start()).await;
     assert!(second.is_ok());
     assert_eq!(entries(&log), ["start hangs"]);
 }
@@ -450,7 +450,7 @@ async fn a_tool_still_starting_when_shutdown_gave_it_up_is_never_offered() {
     let mut start = Box::pin(catalog.start());
     stalled(&mut start).await;
     catalog.shutdown().await;
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     start.await;
     catalog.start().await;
     assert!(catalog.is_empty());
@@ -465,7 +465,7 @@ async fn a_limit_beyond_the_clock_is_none() {
             .initialize_timeout(limit)
             .shutdown_timeout(limit)
             .build();
-        let slow = Manner::Takes(Duration::from_secs(3600));
+        let slow = Manner::Takes(Duration::from_hours(1));
         register(&catalog, Hosted::new("slow", &log).initialize(slow));
         assert!(catalog.start().await.is_empty());
         assert_eq!(catalog.len(), 1);
