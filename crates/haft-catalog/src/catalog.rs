@@ -153,6 +153,36 @@ impl Catalog {
         )
     }
 
+    /// Registers a list of tools in a namespace at once. One bad tool never spoils the rest.
+    ///
+    /// ```
+    /// use haft_catalog::Catalog;
+    /// use haft_core::Namespace;
+    ///
+    /// # fn tool(name: &str) -> std::sync::Arc<haft_core::ToolDefinition> {
+    /// #     let object = serde_json::json!({"type": "object"});
+    /// #     haft_core::ToolDefinition::builder(name).parameters(object).build().unwrap()
+    /// # }
+    /// let files = Namespace::new("files")?;
+    /// let report = Catalog::new().register_all_in(&files, [tool("read"), tool("write")]);
+    /// let names = report.into_result()?;
+    /// assert_eq!(names[1].as_str(), "files__write");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[track_caller]
+    pub fn register_all_in<T: Into<ToolSource>>(
+        &self,
+        namespace: &Namespace,
+        tools: impl IntoIterator<Item = T>,
+    ) -> RegisterReport {
+        let origin = Origin::here();
+        self.add_all(tools.into_iter().map(|tool| {
+            Registration::new(tool)
+                .in_namespace(namespace.clone())
+                .from_origin(origin.clone())
+        }))
+    }
+
     /// Registers a tool with its namespace and origin spelled out.
     pub fn add(&self, registration: Registration) -> Result<ToolName, RegisterError> {
         let native = self.prepare(registration)?;

@@ -1,9 +1,10 @@
 //! T16 and the life of internal tools (`tool-definition.md` §9.3).
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use haft_catalog::{Catalog, RegisterError};
+use haft_catalog::{Catalog, Diagnostic, RegisterError};
 use haft_core::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, ToolDefinition,
     ToolError, ToolKind, ToolObject,
@@ -22,6 +23,8 @@ enum Manner {
     Panics,
     Hangs,
     Takes(Duration),
+    /// Holds its thread this long.
+    Blocks(Duration),
 }
 
 struct Hosted {
@@ -63,6 +66,10 @@ impl Hosted {
             Manner::Hangs => std::future::pending().await,
             Manner::Takes(time) => {
                 tokio::time::sleep(time).await;
+                Ok(())
+            }
+            Manner::Blocks(time) => {
+                std::thread::sleep(time);
                 Ok(())
             }
         }
@@ -341,4 +348,220 @@ async fn a_tool_without_config_schema_takes_no_configuration() {
         "{error}"
     );
     assert!(catalog.diagnostics().is_empty());
+}
+
+#[test]
+fn debug_of_an_init_context_shows_no_configuration() {
+    let config = json!({"api_key": "sk-secret"});
+    let shown = format!(
+        "{:?} {:#?}",
+        InitContext {
+            config: config.clone()
+        },
+        InitContext { config }
+    );
+    assert!(
+        !shown.contains("secret") && !shown.contains("api_key"),
+        "{shown}"
+    );
+    assert!(shown.contains("has_config: true"), "{shown}");
+    let shown = format!("{:?}", InitContext::default());
+    assert_eq!(shown, "InitContext { has_config: false }");
+}
+
+/// Polls `start` so that its tasks exist, and never again.
+async fn stalled(start: &mut (impl Future<Output = Vec<Diagnostic>> + Unpin)) {
+    let polled = std::future::poll_fn(|context| {
+        std::task::Poll::Ready(Pin::new(&mut *start).poll(context).is_pending())
+    });
+    assert!(polled.await, "there is something to wait for");
+    tokio::task::yield_now().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_waits_for_a_running_start_and_shuts_down_what_it_brought_up() {
+    let (catalog, log) = (Catalog::new(), Log::default());
+    let slow = Manner::Takes(Duration::from_secs(9));
+    register(&catalog, Hosted::new("slow", &log).initialize(slow));
+    let starting = tokio::spawn({
+        let catalog = catalog.clone();
+        async move { catalog.start().await }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(entries(&log), ["start slow"]);
+    let began = Instant::now();
+    assert!(catalog.shutdown().await.is_empty());
+    assert_eq!(began.elapsed(), Duration::from_secs(8));
+    assert_eq!(entries(&log), ["start slow", "stop slow"]);
+    assert!(catalog.is_empty());
+    assert!(starting.await.unwrap().is_empty());
+    assert!(catalog.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_also_waits_for_the_start_of_a_tool_that_was_removed() {
+    let (catalog, log) = (Catalog::new(), Log::default());
+    let slow = Manner::Takes(Duration::from_secs(9));
+    register(&catalog, Hosted::new("slow", &log).initialize(slow));
+    let mut start = Box::pin(catalog.start());
+    stalled(&mut start).await;
+    catalog.remove("slow");
+    catalog.shutdown().await;
+    assert_eq!(entries(&log), ["start slow", "stop slow"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_ends_although_nobody_polls_a_start_that_hangs() {
+    let (catalog, log) = (Catalog::new(), Log::default());
+    register(&catalog, Hosted::new("good", &log));
+    let hangs = Hosted::new("hangs", &log).initialize(Manner::Hangs);
+    register(&catalog, hangs);
+    let mut start = Box::pin(catalog.start());
+    stalled(&mut start).await;
+    let began = Instant::now();
+    let failed = tokio::time::timeout(Duration::from_hours(1), catalog.shutdown())
+        .await
+        .expect("shutdown ends");
+    assert_eq!(began.elapsed(), Duration::from_secs(30));
+    assert_eq!(failed.len(), 1);
+    assert!(failed[0].message.contains("did not start within 30s"));
+    assert_eq!(entries(&log), ["start good", "start hangs", "stop good"]);
+    assert_eq!(start.await, failed, "the start says the same");
+    assert!(catalog.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_ends_although_nobody_polls_another_that_hangs() {
+    let (catalog, log) = (Catalog::new(), Log::default());
+    let hangs = Hosted::new("hangs", &log).initialize(Manner::Hangs);
+    register(&catalog, hangs);
+    let mut start = Box::pin(catalog.start());
+    stalled(&mut start).await;
+    let second = tokio::time::timeout(Duration::from_hours(1), catalog.start()).await;
+    assert!(second.is_ok());
+    assert_eq!(entries(&log), ["start hangs"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_still_starting_when_shutdown_gave_it_up_is_never_offered() {
+    let (catalog, log) = (Catalog::new(), Log::default());
+    let slow = Manner::Takes(Duration::from_secs(31));
+    register(&catalog, Hosted::new("slow", &log).initialize(slow));
+    let mut start = Box::pin(catalog.start());
+    stalled(&mut start).await;
+    catalog.shutdown().await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    start.await;
+    catalog.start().await;
+    assert!(catalog.is_empty());
+    assert_eq!(entries(&log), ["start slow"], "it never came up");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_beyond_the_clock_is_none() {
+    for limit in [Duration::MAX, Duration::from_secs(u64::MAX / 4)] {
+        let log = Log::default();
+        let catalog = Catalog::builder()
+            .initialize_timeout(limit)
+            .shutdown_timeout(limit)
+            .build();
+        let slow = Manner::Takes(Duration::from_hours(1));
+        register(&catalog, Hosted::new("slow", &log).initialize(slow));
+        assert!(catalog.start().await.is_empty());
+        assert_eq!(catalog.len(), 1);
+        assert!(catalog.shutdown().await.is_empty());
+        assert_eq!(entries(&log), ["start slow", "stop slow"]);
+    }
+}
+
+const BLOCKED: Duration = Duration::from_millis(400);
+
+/// Real time: a thread that blocks knows no paused clock.
+async fn logged(log: &Log, count: usize) {
+    for _ in 0..500 {
+        if entries(log).len() >= count {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{:?}", entries(log));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_blocking_initialize_that_ends_after_its_limit_is_shut_down_and_never_offered() {
+    let log = Log::default();
+    let catalog = Catalog::builder()
+        .initialize_timeout(Duration::from_millis(50))
+        .build();
+    let blocks = Hosted::new("late", &log).initialize(Manner::Blocks(BLOCKED));
+    register(&catalog, blocks);
+    let failed = catalog.start().await;
+    assert_eq!(failed.len(), 1);
+    assert_eq!(entries(&log), ["start late"], "start ended in time");
+    logged(&log, 2).await;
+    assert_eq!(entries(&log), ["start late", "stop late"]);
+    assert!(catalog.is_empty());
+    catalog.shutdown().await;
+    assert_eq!(entries(&log), ["start late", "stop late"], "once");
+}
+
+#[tokio::test]
+async fn on_one_thread_a_blocking_initialize_past_its_limit_is_out_and_shut_down_too() {
+    let log = Log::default();
+    let catalog = Catalog::builder()
+        .initialize_timeout(Duration::from_millis(20))
+        .build();
+    let blocks = Manner::Blocks(Duration::from_millis(100));
+    register(&catalog, Hosted::new("late", &log).initialize(blocks));
+    let failed = catalog.start().await;
+    assert_eq!(failed.len(), 1);
+    assert!(failed[0].message.contains("did not start within 20ms"));
+    assert!(catalog.is_empty());
+    catalog.shutdown().await;
+    assert_eq!(entries(&log), ["start late", "stop late"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_second_start_waits_for_what_a_dropped_one_left_and_each_success_is_shut_down() {
+    let (catalog, log) = (Catalog::new(), Log::default());
+    let blocks = Hosted::new("a", &log).initialize(Manner::Blocks(BLOCKED));
+    register(&catalog, blocks);
+    let dropped = tokio::time::timeout(Duration::from_millis(100), catalog.start()).await;
+    assert!(dropped.is_err());
+    assert!(catalog.start().await.is_empty());
+    assert_eq!(names(&catalog.snapshot()), ["a"]);
+    assert_eq!(entries(&log), ["start a", "stop a", "start a"]);
+    catalog.shutdown().await;
+    assert_eq!(entries(&log), ["start a", "stop a", "start a", "stop a"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn shutdown_waits_for_what_a_dropped_start_left_and_shuts_it_down() {
+    let (catalog, log) = (Catalog::new(), Log::default());
+    let blocks = Hosted::new("a", &log).initialize(Manner::Blocks(BLOCKED));
+    register(&catalog, blocks);
+    let dropped = tokio::time::timeout(Duration::from_millis(100), catalog.start()).await;
+    assert!(dropped.is_err());
+    catalog.shutdown().await;
+    assert_eq!(entries(&log), ["start a", "stop a"]);
+    assert!(catalog.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_tool_whose_dropped_start_never_ends_is_left_out_in_time() {
+    let log = Log::default();
+    let catalog = Catalog::builder()
+        .initialize_timeout(Duration::from_millis(150))
+        .build();
+    let blocks = Manner::Blocks(Duration::from_secs(1));
+    register(&catalog, Hosted::new("a", &log).initialize(blocks));
+    let dropped = tokio::time::timeout(Duration::from_millis(50), catalog.start()).await;
+    assert!(dropped.is_err());
+    let failed = catalog.start().await;
+    assert_eq!(failed.len(), 1);
+    assert!(failed[0].message.contains("has not ended"), "{failed:?}");
+    assert_eq!(entries(&log), ["start a"]);
+    logged(&log, 2).await;
+    assert_eq!(entries(&log), ["start a", "stop a"]);
+    assert!(catalog.is_empty());
 }

@@ -368,3 +368,26 @@ fn a_validator_is_attached_only_to_a_tool_that_asks_it() {
         .unwrap_err();
     assert_eq!(error, AttachError::NoSchema { name: name("free") });
 }
+
+#[test]
+fn a_list_registered_in_a_namespace_bears_it_and_one_bad_tool_spoils_nothing() {
+    let catalog = Catalog::new();
+    let files = namespace("files");
+    let tools = [definition("read"), broken("bad"), definition("write")];
+    let report = catalog.register_all_in(&files, tools);
+    let line = Location::caller().line() - 1;
+    assert_eq!(
+        report.registered,
+        [name("files__read"), name("files__write")]
+    );
+    assert_eq!(report.rejected.len(), 1);
+    assert_eq!(report.rejected[0].position, 1);
+    assert_eq!(names(&catalog.snapshot()), ["files__read", "files__write"]);
+
+    let again = catalog.register_all_in(&files, [definition("read")]);
+    let RegisterError::DuplicateTool { first, .. } = &again.rejected[0].error else {
+        panic!("{again:?}");
+    };
+    let first = first.to_string();
+    assert!(first.contains(&format!("registering.rs:{line}")), "{first}");
+}
