@@ -7,6 +7,7 @@ pub(crate) const LISTED: usize = 20;
 
 /// A call that is not executed. The text is for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CallRefused {
     /// No such tool is offered.
     #[error("Unknown tool '{name}'. {}", list("Available tools", available))]

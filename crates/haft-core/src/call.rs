@@ -11,6 +11,7 @@ use crate::provenance::CallSource;
 /// appended, after anything else the text counts as cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum FinishReason {
     /// A normal stop, or a stop for tool calls.
     Normal,

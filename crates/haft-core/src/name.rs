@@ -30,6 +30,7 @@ pub const RESERVED_NAMES: [&str; 6] = [
 
 /// A text that is no legal name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NameError {
     /// Not 1 to 64 of `A-Z a-z 0-9 _ -`.
     #[error(

@@ -150,6 +150,13 @@ impl ToolOutput {
         self
     }
 
+    /// Puts rich content behind message and value.
+    #[must_use]
+    pub fn with_parts(mut self, parts: impl IntoIterator<Item = OutputPart>) -> Self {
+        self.parts.extend(parts);
+        self
+    }
+
     /// Shows the value to the model in these words instead of as JSON.
     #[must_use]
     pub fn with_rendering(mut self, text: impl Into<String>) -> Self {
@@ -264,6 +271,17 @@ mod tests {
         assert_eq!(().into_tool_output().unwrap(), ToolOutput::empty());
         let none: Option<u8> = None;
         assert_eq!(none.into_tool_output().unwrap().text_for_model(), "null");
+    }
+
+    #[test]
+    fn a_value_and_rich_content_go_together() {
+        let image = OutputPart::Image {
+            media_type: "image/png".into(),
+            data: "aGk=".into(),
+        };
+        let output = ToolOutput::value(json!({"n": 1})).with_parts([image.clone()]);
+        assert_eq!(output.as_parts(), [image]);
+        assert_eq!(output.text_for_model(), "{\"n\":1}\n\n[image, image/png]");
     }
 
     #[test]

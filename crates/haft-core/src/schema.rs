@@ -15,25 +15,28 @@ const MAX_SCHEMA_DEPTH: usize = 64;
 const MAX_VALUE_DEPTH: usize = 128;
 const MAX_SUBSCHEMAS: usize = 5_000;
 
-/// Keywords whose value is one schema (or, for `items` in older drafts, a list of them).
-const ONE: [&str; 13] = [
+/// Keywords whose value is a schema or a list of schemas.
+const SCHEMAS: [&str; 16] = [
     "additionalItems",
     "additionalProperties",
+    "allOf",
+    "anyOf",
     "contains",
     "contentSchema",
     "else",
     "if",
     "items",
     "not",
+    "oneOf",
+    "prefixItems",
     "propertyNames",
     "then",
     "unevaluatedItems",
     "unevaluatedProperties",
-    // Never a single schema; a list is told apart by its value.
-    "prefixItems",
 ];
-const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-const MAPS: [&str; 6] = [
+
+/// Keywords whose value holds schemas by name.
+const NAMED_SCHEMAS: [&str; 6] = [
     "$defs",
     "definitions",
     "dependencies",
@@ -44,44 +47,30 @@ const MAPS: [&str; 6] = [
 
 /// Calls `visit` with each direct subschema and the keyword that holds it.
 pub fn subschemas<'s>(schema: &'s Value, mut visit: impl FnMut(&'s str, &'s Value)) {
-    let Value::Object(members) = schema else {
-        return;
-    };
-    for (keyword, value) in members {
-        let keyword = keyword.as_str();
+    for (keyword, value) in schema.as_object().into_iter().flatten() {
+        let mut visit = |sub| visit(keyword.as_str(), sub);
         match value {
-            Value::Array(items) if LISTS.contains(&keyword) || ONE.contains(&keyword) => {
-                for item in items {
-                    visit(keyword, item);
-                }
+            Value::Object(named) if NAMED_SCHEMAS.contains(&keyword.as_str()) => {
+                named.values().for_each(visit);
             }
-            Value::Object(named) if MAPS.contains(&keyword) => {
-                named.values().for_each(|item| visit(keyword, item));
-            }
-            Value::Object(_) | Value::Bool(_) if ONE.contains(&keyword) => visit(keyword, value),
-            _ => {}
+            _ if !SCHEMAS.contains(&keyword.as_str()) => {}
+            Value::Array(items) => items.iter().for_each(visit),
+            single => visit(single),
         }
     }
 }
 
 /// [`subschemas`], to change them.
 pub(crate) fn subschemas_mut(schema: &mut Value, mut visit: impl FnMut(&str, &mut Value)) {
-    let Value::Object(members) = schema else {
-        return;
-    };
-    for (keyword, value) in members {
-        let keyword = keyword.as_str();
+    for (keyword, value) in schema.as_object_mut().into_iter().flatten() {
+        let mut visit = |sub: &mut Value| visit(keyword, sub);
         match value {
-            Value::Array(items) if LISTS.contains(&keyword) || ONE.contains(&keyword) => {
-                for item in items {
-                    visit(keyword, item);
-                }
+            Value::Object(named) if NAMED_SCHEMAS.contains(&keyword.as_str()) => {
+                named.values_mut().for_each(visit);
             }
-            Value::Object(named) if MAPS.contains(&keyword) => {
-                named.values_mut().for_each(|item| visit(keyword, item));
-            }
-            Value::Object(_) | Value::Bool(_) if ONE.contains(&keyword) => visit(keyword, value),
-            _ => {}
+            _ if !SCHEMAS.contains(&keyword.as_str()) => {}
+            Value::Array(items) => items.iter_mut().for_each(visit),
+            single => visit(single),
         }
     }
 }

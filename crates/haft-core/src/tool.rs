@@ -348,6 +348,8 @@ impl HydratedTool for FunctionCall {
 /// A tool hosted in this process that has to be started before it is offered.
 pub trait InternalTool: ToolObject {
     /// Prepares the tool (opens a file, builds an index). Runs once, before it is first offered.
+    ///
+    /// It is bounded in time, as far as it awaits: what blocks its thread cannot be interrupted.
     fn initialize<'a>(&'a self, context: &'a InitContext) -> BoxFuture<'a, Result<(), ToolError>> {
         let _ = context;
         Box::pin(async { Ok(()) })

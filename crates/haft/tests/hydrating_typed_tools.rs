@@ -1,5 +1,7 @@
 //! `T::hydrate`: one typed tool, without a catalogue.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
 use haft::{Hydrate, ToolContext};
 
 mod a {
