@@ -7,7 +7,7 @@ use haft::{Hydrate, ToolContext};
 mod a {
     /// Say who answers.
     #[haft::tool]
-    pub fn who() -> &'static str {
+    pub(crate) fn who() -> &'static str {
         "a"
     }
 }
@@ -15,7 +15,7 @@ mod a {
 mod b {
     /// Say who answers.
     #[haft::tool]
-    pub fn who() -> &'static str {
+    pub(crate) fn who() -> &'static str {
         "b"
     }
 }
