@@ -185,9 +185,8 @@ proptest! {
             if let Ok(repaired) = arguments(cut, FinishReason::Normal) {
                 prop_assert!(is_beginning(&parsed(&repaired.text), &value), "{} -> {}", cut, repaired.text);
             }
-            if let Ok(repaired) = arguments(cut, FinishReason::Unknown) {
-                prop_assert!(!cut.ends_with(|c: char| c.is_ascii_digit()));
-                prop_assert!(is_beginning(&parsed(&repaired.text), &value), "{} -> {}", cut, repaired.text);
+            for finish in [FinishReason::Unknown, FinishReason::Error, FinishReason::ContentFilter] {
+                prop_assert!(arguments(cut, finish).is_err(), "{}", cut);
             }
         }
     }

@@ -437,7 +437,7 @@ fn a_truncated_token_is_refused() {
 }
 
 #[test]
-fn the_finish_reason_decides_about_numbers_and_closers() {
+fn closers_need_a_normal_finish() {
     let finishes = [
         FinishReason::Normal,
         FinishReason::Length,
@@ -449,7 +449,7 @@ fn the_finish_reason_decides_about_numbers_and_closers() {
         finishes
             .map(|finish| repair_text(input, finish, TextPolicy::Arguments, Root::Object).is_ok())
     };
-    assert_eq!(accepted(r#"{"a": "x""#), [true, false, true, true, true]);
+    assert_eq!(accepted(r#"{"a": "x""#), [true, false, false, false, false]);
     assert_eq!(accepted(r#"{"a": 5"#), [true, false, false, false, false]);
     assert_eq!(accepted(r#"{"a": 5,"#), [true, false, false, false, false]);
     assert_eq!(accepted(r#"{"a": 5,}"#), [true; 5]);
@@ -521,6 +521,48 @@ fn unclear_borders_are_refused() {
     for input in unclear {
         refuses(input);
     }
+}
+
+#[test]
+fn a_comment_mark_behind_an_inner_quote_never_cuts_a_string() {
+    for input in [
+        "{\"command\": \"echo \"# Title\" > README.md\",\n \"cwd\": \"/tmp\"}",
+        "{\"code\": \"printf(\"// hello\");\",\n \"x\": 1}",
+        "[\"rm \"/* all */\"\", \"z\"]",
+        "[\"rm \"/* all \" */, \"z\"]",
+        "{'command': 'echo '# Title' > README.md',\n 'cwd': '/tmp'}",
+        "{“command”: “echo ”# Title” > README.md”,\n “cwd”: “/tmp”}",
+        "{\"command\": \"echo \"# Title\ntext\" > x\"}",
+        "{\"a\": \"\", // c\",\n \"b\": 1}",
+    ] {
+        refuses(input);
+    }
+    let kept = "{\"a\": \"x\" // it's\n, 'b': 'y' # don't\n}";
+    assert_eq!(value_of(kept), json!({"a": "x", "b": "y"}));
+    let kept = "{\"a\": \"x\", // \"old\": 2\n \"b\": 1}";
+    assert_eq!(value_of(kept), json!({"a": "x", "b": 1}));
+}
+
+#[test]
+fn a_plus_between_quotes_joins_only_what_cannot_be_one_text() {
+    for input in [
+        r#"{"a": ""+""}"#,
+        r#"{"a": "" + "x"}"#,
+        r#"{"a": "x" + ""}"#,
+        r#"{"a": "("+")"}"#,
+        r#"{"a": "say ""+"" twice"}"#,
+        r#"{"a": "C "+/* " */"D"}"#,
+    ] {
+        refuses(input);
+    }
+    assert_eq!(value_of(r#"{"a": "x" + "y"}"#), json!({"a": "xy"}));
+    assert_eq!(value_of(r#"{"a": "x "+"y"}"#), json!({"a": "x y"}));
+}
+
+#[test]
+fn a_carriage_return_ends_a_line_comment() {
+    let input = "{\"a\": [1, // one\r 2, 3\n ]}";
+    assert_eq!(value_of(input), json!({"a": [1, 2, 3]}));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use haft_core::{FinishReason, RepairKind};
 
-use super::chars::{Quote, is_blank, is_json_blank, is_key_char, is_special_blank};
+use super::chars::{Quote, is_blank, is_json_blank, is_key_char, is_line_end, is_special_blank};
 use super::edits::{Edit, Edits};
 use super::{TextPolicy, TextRefusal};
 
@@ -71,6 +71,8 @@ pub(super) struct Parser<'t> {
     pub(super) stack: Vec<Frame>,
     /// Where the last number ended.
     pub(super) number_end: Option<usize>,
+    /// Whether a comment stood directly behind the last string.
+    pub(super) commented: bool,
     /// Where a closing bracket of the wrong shape was met: from then on the brackets must balance.
     pub(super) mismatch: Option<usize>,
     /// Whether the text ended within the document.
@@ -96,6 +98,7 @@ impl<'t> Parser<'t> {
             enclosure: Enclosure::default(),
             stack: Vec::new(),
             number_end: None,
+            commented: false,
             mismatch: None,
             cut: false,
             plain_strings: false,
@@ -191,6 +194,11 @@ impl<'t> Parser<'t> {
                 b'/' | b'#' => {
                     let Some(end) = self.comment_end() else { break };
                     let range = self.pos..end;
+                    // Behind an odd quote a comment may be the rest of a string.
+                    let quotes = self.text[range.clone()].matches('"').count();
+                    if !self.stack.is_empty() && !quotes.is_multiple_of(2) {
+                        self.edits.admit(RepairKind::GuessedQuote, self.pos)?;
+                    }
                     self.pos = end;
                     self.delete(RepairKind::Comment, range)?;
                 }
@@ -233,7 +241,7 @@ impl<'t> Parser<'t> {
                 .next()
                 .is_none_or(|c| is_blank(c) || c == '#');
         if rest.starts_with("//") || hash {
-            return match rest.find('\n') {
+            return match rest.find(is_line_end) {
                 Some(length) => Some(self.pos + length),
                 None if open && !self.is_preview() && rest.contains(['{', '}', '[', ']', ':']) => {
                     None

@@ -5,7 +5,7 @@ use std::ops::Range;
 use haft_core::{FinishReason, RepairKind};
 
 use super::TextRefusal;
-use super::chars::{Quote, is_blank, is_literal, word_end};
+use super::chars::{Quote, is_blank, is_line_end, is_literal, word_end};
 use super::edits::Edit;
 use super::parse::{Frame, Outcome, Parser, Place, Shape, Slot, Step};
 use crate::parse::MAX_DEPTH;
@@ -114,8 +114,15 @@ impl Parser<'_> {
             if self.number_end.is_some() && self.splits_a_number() {
                 self.edits.admit(RepairKind::Reinterpreted, self.pos)?;
             }
+            // `"echo "# Title⏎text" > x"`: what looks like a comment may be the rest of a string.
+            let before = self.text[..self.pos].trim_end_matches([' ', '\t']);
+            let on_its_own = self.opens_string(self.pos) && before.ends_with(is_line_end);
+            if self.commented && !on_its_own {
+                self.edits.admit(RepairKind::GuessedQuote, self.pos)?;
+            }
             self.insert(RepairKind::MissingComma, self.pos, ",")?;
         }
+        self.commented = false;
         let opener = self.slot() == Slot::Opener;
         if let Some(frame) = self.stack.last_mut() {
             frame.slot = Slot::Item;
@@ -332,8 +339,7 @@ impl Parser<'_> {
     /// The document ended with brackets open (hydration.md §4.2).
     fn close_at_end(&mut self) -> Outcome {
         self.cut = true;
-        let normal = self.finish == FinishReason::Normal;
-        if self.finish == FinishReason::Length {
+        if self.finish != FinishReason::Normal {
             self.truncated()?;
         }
         let object = self
@@ -344,15 +350,12 @@ impl Parser<'_> {
             Slot::Opener => self.truncated()?,
             Slot::Comma(at) => {
                 // The next element of an array is never missed by validation, a member may be.
-                if !normal || !object {
+                if !object {
                     self.truncated()?;
                 }
                 self.delete(RepairKind::TrailingComma, at..at + 1)?;
             }
             Slot::Item if self.number_end == Some(self.text.len()) => {
-                if !normal {
-                    self.truncated()?;
-                }
                 self.insert(RepairKind::NumberAtEnd, self.pos, "")?;
             }
             Slot::Item => {}

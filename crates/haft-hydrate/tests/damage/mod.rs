@@ -309,7 +309,10 @@ impl Writer<'_> {
                     "  # note: 1",
                     " // TODO }",
                 ]);
-                self.text.push_str(comment);
+                // A quote in a comment directly behind a string is refused: it may be content.
+                let quoted = comment.contains('"') && !self.text.ends_with(',');
+                self.text
+                    .push_str(if quoted { " // it's so" } else { comment });
             }
         }
         if !items.is_empty() {
