@@ -266,7 +266,7 @@ fn comments_are_dropped() {
 #[test]
 fn a_missing_comma_is_put_in() {
     accepts(
-        "{\"a\": \"x\"\n\"b\": 2\n'c': [\"p\"\n\"q\"\n{}{} 1 2]}",
+        "{\"a\": \"x\"\n\"b\": 2\n'c': [\"p\"\n\"q\"\n{}{} 1\n2]}",
         &json!({"a": "x", "b": 2, "c": ["p", "q", {}, {}, 1, 2]}),
         &[
             RepairKind::MissingComma,
@@ -563,6 +563,97 @@ fn a_plus_between_quotes_joins_only_what_cannot_be_one_text() {
 fn a_carriage_return_ends_a_line_comment() {
     let input = "{\"a\": [1, // one\r 2, 3\n ]}";
     assert_eq!(value_of(input), json!({"a": [1, 2, 3]}));
+}
+
+#[test]
+fn quotes_doubled_at_both_borders_are_refused() {
+    for input in [
+        "{\"code\": \"\"\"\ndef f():\n\"\"\"}",
+        "{\"code\": '''\ndef f():\n'''}",
+        "{\"code\": \"\"\"x\"\"\", \"b\": 1}",
+        "{\"code\": \"\"\"\"\"\"}",
+        r#"{"a": ""x" or "y""}"#,
+    ] {
+        refuses(input);
+    }
+}
+
+#[test]
+fn a_doubled_quote_between_two_strings_is_refused() {
+    refuses("[\"🍎\"\"🍌\"]");
+    refuses("{\"a\": [\"(x)\"\"(y)\"]}");
+    refuses("['🍎''🍌']");
+}
+
+#[test]
+fn two_numbers_on_one_line_need_a_comma() {
+    for input in [
+        "[1\u{202f}500, 2]",
+        "[1\u{a0}500, 2]",
+        "[1\u{2009}500, 2]",
+        "[1 5000]",
+        "[12 34]",
+        "[1  -3]",
+        "[1'500']",
+        "{\"a\": [1 .5]}",
+    ] {
+        refuses(input);
+    }
+    assert_eq!(value_of("{\"a\": [1\n500]}"), json!({"a": [1, 500]}));
+}
+
+#[test]
+fn a_last_quote_that_may_be_an_apostrophe_is_refused() {
+    is_cut("{'msg': 'I don'");
+    is_cut("{‘msg’: ‘I don’");
+    is_cut("['I don'");
+    assert_eq!(value_of("{'msg': 'done'\n"), json!({"msg": "done"}));
+}
+
+#[test]
+fn backslashes_of_a_document_within_quotes_are_refused() {
+    for input in [
+        "```json\n\"{'p': 'C:\\\\dir'}\"\n```",
+        "args = \"{'p': 'a\\\\nb'}\"",
+        "args = \"{'p': 'a\\nb'}\"",
+        "args = '{\"p\": \"a\\\\nb\"}'",
+        "Here: \"{'p': 'a\\\\nb'}\"",
+    ] {
+        refuses_as(input, RepairKind::GuessedBackslash);
+    }
+    let encoded = "args = \"{\\\"p\\\": \\\"a\\\\nb\\\"}\"";
+    assert_eq!(value_of(encoded), json!({"p": "a\nb"}));
+    assert_eq!(value_of("args = \"{'p': 'x'}\""), json!({"p": "x"}));
+}
+
+#[test]
+fn the_paths_of_all_edits_together_are_bounded() {
+    let members: Vec<String> = (0..4000).map(|index| format!("k{index}:1")).collect();
+    let key = "k".repeat(100_000);
+    let input = format!("{{\"{key}\":{{{}}}}}", members.join(","));
+    assert!(matches!(refuses(&input), TextRefusal::TooManyEdits { .. }));
+    for policy in [TextPolicy::Arguments, TextPolicy::Preview] {
+        let input = format!("{{\"{key}\":\"{}\"}}", "\n\u{1f600}".repeat(4000));
+        assert!(repair_text(&input, FinishReason::Normal, policy, Root::Object).is_err());
+    }
+    let text = "\n\t".repeat(100_000);
+    assert_eq!(
+        value_of(&format!("{{\"a\": \"{text}\"}}")),
+        json!({"a": text})
+    );
+}
+
+#[test]
+fn asking_for_truncation_takes_linear_time() {
+    let input = format!("[{}", ":\"".repeat(500_000));
+    let start = std::time::Instant::now();
+    let _ = is_truncated(&input);
+    let limit = if cfg!(debug_assertions) { 4.0 } else { 0.5 };
+    assert!(
+        start.elapsed().as_secs_f64() < limit,
+        "{:?}",
+        start.elapsed()
+    );
 }
 
 #[test]

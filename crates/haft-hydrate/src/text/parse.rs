@@ -71,6 +71,8 @@ pub(super) struct Parser<'t> {
     pub(super) stack: Vec<Frame>,
     /// Where the last number ended.
     pub(super) number_end: Option<usize>,
+    /// Where the last string ended, if its quote may also be an apostrophe.
+    pub(super) apostrophe_end: Option<usize>,
     /// Whether a comment stood directly behind the last string.
     pub(super) commented: bool,
     /// Where a closing bracket of the wrong shape was met: from then on the brackets must balance.
@@ -81,8 +83,8 @@ pub(super) struct Parser<'t> {
     pub(super) plain_strings: bool,
     /// Whether an escaped quote was met where a string must start.
     pub(super) meets_escaped: bool,
-    /// How often a string border was looked for again (preview only).
-    pub(super) rescans: usize,
+    /// How often a string border may be looked for again (preview only).
+    pub(super) rescans_left: usize,
 }
 
 pub(super) type Outcome<T = ()> = Result<T, TextRefusal>;
@@ -98,12 +100,13 @@ impl<'t> Parser<'t> {
             enclosure: Enclosure::default(),
             stack: Vec::new(),
             number_end: None,
+            apostrophe_end: None,
             commented: false,
             mismatch: None,
             cut: false,
             plain_strings: false,
             meets_escaped: false,
-            rescans: 0,
+            rescans_left: 0,
         }
     }
 
@@ -133,11 +136,15 @@ impl<'t> Parser<'t> {
         after: impl Into<Cow<'static, str>>,
     ) -> Outcome {
         self.edits.admit(kind, range.start)?;
-        let path = self.path();
+        let after = after.into();
+        if self.edits.merge(kind, &range, &after) {
+            return Ok(());
+        }
+        let path = self.path()?;
         self.edits.push(Edit {
             kind,
             range,
-            after: after.into(),
+            after,
             path,
         })
     }
@@ -166,7 +173,15 @@ impl<'t> Parser<'t> {
         Err(TextRefusal::Truncated { offset: self.pos })
     }
 
-    pub(super) fn path(&self) -> String {
+    /// The path of the current item, for one edit; refuses before it is built if the paths of all
+    /// edits would become too long.
+    pub(super) fn path(&mut self) -> Outcome<String> {
+        let lengths = self.stack.iter().map(|frame| match &frame.step {
+            Step::None => 0,
+            Step::Index(_) => 8,
+            Step::Key(range) => 1 + range.len(),
+        });
+        self.edits.reserve_path(lengths.sum())?;
         let mut path = String::new();
         for frame in &self.stack {
             match &frame.step {
@@ -181,7 +196,7 @@ impl<'t> Parser<'t> {
                 }
             }
         }
-        path
+        Ok(path)
     }
 
     // ---- blanks and comments -------------------------------------------------------------------

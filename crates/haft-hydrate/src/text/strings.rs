@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use haft_core::RepairKind;
 
-use super::MAX_RESCANS;
 use super::chars::{Quote, is_blank, is_line_end, is_literal, next_solid, word_end};
 use super::parse::{Outcome, Parser, Place};
 
@@ -53,7 +52,7 @@ pub(super) struct Scan {
 impl Scan {
     /// Whether the inner quotes can only be quotes within the text.
     fn is_evident(&self, close: usize) -> bool {
-        let doubled = self.inner == 2 && self.first_inner == self.start && self.inner_end == close;
+        let doubled = self.first_inner == self.start && self.inner_end == close;
         self.inner == 0 || (self.inner.is_multiple_of(2) && self.paired && !doubled)
     }
 }
@@ -203,7 +202,10 @@ impl Parser<'_> {
         let looks_right = if scan.inner.is_multiple_of(2) {
             !before.is_some_and(char::is_alphanumeric) && after.is_some_and(|c| !is_blank(c))
         } else {
-            before.is_some_and(|c| !is_blank(c)) && !after.is_some_and(char::is_alphanumeric)
+            // Two quotes side by side may as well be the borders of two strings.
+            before.is_some_and(|c| !is_blank(c))
+                && !after.is_some_and(char::is_alphanumeric)
+                && scan.inner_end != at
         };
         if scan.inner == 0 {
             scan.first_inner = at;
@@ -244,6 +246,7 @@ impl Parser<'_> {
         self.settle_backslashes(scan)?;
         self.pos = end;
         let next = next_solid(self.text, end).0;
+        self.apostrophe_end = scan.quote.is_apostrophe().then_some(end);
         self.commented = next.is_some_and(|(at, _)| self.comments(at));
         Ok(Body {
             content: scan.start..close.start,
@@ -266,7 +269,7 @@ impl Parser<'_> {
     fn cut_string(&mut self, scan: &Scan) -> Outcome<Body> {
         let end = self.text.trim_end_matches(is_blank).len().max(scan.start);
         let dangling = self.text[scan.start..end].ends_with([',', ']', '}', '+']);
-        if self.is_preview() && dangling && self.rescans < MAX_RESCANS {
+        if self.is_preview() && dangling && self.rescans_left > 0 {
             let content = &self.text[scan.start..];
             let border = content.find([',', '[', ']', '{', '}', '\n', '+']);
             return self.rescan(scan, scan.start + border.unwrap_or(content.len()));
@@ -285,7 +288,7 @@ impl Parser<'_> {
 
     /// Where a missing quote would belong if this one opened the next string (preview only).
     fn border_before(&self, scan: &Scan) -> Option<usize> {
-        if !self.is_preview() || self.rescans >= MAX_RESCANS {
+        if !self.is_preview() || self.rescans_left == 0 {
             return None;
         }
         let before = self.text[scan.start..self.pos].trim_end_matches(is_blank);
@@ -295,7 +298,7 @@ impl Parser<'_> {
     /// Reads the string again, up to a border that had to be guessed.
     fn rescan(&mut self, scan: &Scan, border: usize) -> Outcome<Body> {
         self.edits.admit(RepairKind::MissingQuote, border)?;
-        self.rescans += 1;
+        self.rescans_left = self.rescans_left.saturating_sub(1);
         self.edits.rewind(scan.mark);
         self.pos = scan.start;
         self.body(scan.place, scan.quote, border)

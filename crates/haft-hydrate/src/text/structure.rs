@@ -5,7 +5,7 @@ use std::ops::Range;
 use haft_core::{FinishReason, RepairKind};
 
 use super::TextRefusal;
-use super::chars::{Quote, is_blank, is_line_end, is_literal, word_end};
+use super::chars::{Quote, is_blank, is_line_end, is_literal, next_solid, word_end};
 use super::edits::Edit;
 use super::parse::{Frame, Outcome, Parser, Place, Shape, Slot, Step};
 use crate::parse::MAX_DEPTH;
@@ -135,14 +135,16 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `1 000`: a single blank between a number and exactly three digits groups thousands.
+    /// `1 000`, `12 34`, `1'000`: two numbers on one line may be one, with its digits in groups.
     fn splits_a_number(&self) -> bool {
-        let rest = &self.text.as_bytes()[self.pos..];
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let Some(end) = self.number_end else {
             return false;
         };
-        digits == 3 && self.pos - end == 1 && self.byte(end) == Some(b' ')
+        let (next, newline) = next_solid(self.text, end);
+        let numeric = matches!(self.byte(self.pos), Some(b'0'..=b'9' | b'-' | b'+' | b'.'));
+        let adjacent = end == self.pos && self.opens_string(self.pos);
+        let neighbours = next.is_some_and(|(at, _)| at == self.pos);
+        adjacent || (numeric && neighbours && !newline)
     }
 
     fn member(&mut self) -> Outcome {
@@ -211,7 +213,7 @@ impl Parser<'_> {
             return self.unreadable("a comma or a closing bracket");
         }
         // A member directly in an array: the object around it is the only thing it can be.
-        let path = self.path();
+        let path = self.path()?;
         let edit = Edit {
             kind: RepairKind::MissingBraces,
             range: start..start,
@@ -358,6 +360,8 @@ impl Parser<'_> {
             Slot::Item if self.number_end == Some(self.text.len()) => {
                 self.insert(RepairKind::NumberAtEnd, self.pos, "")?;
             }
+            // `'I don'`: the text may have been cut within `don't`.
+            Slot::Item if self.apostrophe_end == Some(self.text.len()) => self.truncated()?,
             Slot::Item => {}
         }
         if self.mismatch.is_some() {
