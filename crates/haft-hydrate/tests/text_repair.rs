@@ -181,7 +181,15 @@ fn the_document_is_taken_out_of_its_surroundings() {
         ("```\n", "\n```"),
         ("Voilà l'appel :\r\n~~~jsonc\r\n", "\r\n~~~\r\nC'est tout."),
         ("Okay, that's [1] it: ", " (see [2], {x} and `y`)."),
-        ("<call id=\"7\">\n", "\n</call>"),
+        ("<call>\n", "\n</call>"),
+        ("Result => ", ""),
+        ("Okay, **arguments:**\n", ""),
+        (
+            "Here are the arguments, at 10:30:\n```json\n",
+            "\n```\nThat's \"all\".",
+        ),
+        ("arguments:\n```json\n", "\n```"),
+        ("<think>I call it.</think>\n", "\nIs that right?"),
         ("The input of \"fetch_it\": ", ""),
         ("```{.json}\n", "\n```"),
         ("[TOOL_CALLS] ", ""),
@@ -723,6 +731,35 @@ fn pieces_of_json_are_no_prose() {
         "callback {\"a\": 1}",
     ];
     for input in pieces {
+        refuses(input);
+    }
+}
+
+#[test]
+fn names_and_values_around_the_document_are_no_prose() {
+    for input in [
+        "city: Oslo\nfilters: {\"a\": 1}",
+        "city='Oslo', opts={'a': 1}",
+        "city = Oslo\nopts = {'a': 1}",
+        "city: Oslo, opts: {'a': 1}",
+        "- **city**: Oslo\n- **opts**: {'a': 1}",
+        "**city:** Oslo\n**opts:** {'a': 1}",
+        "<parameter name=\"city\">Oslo</parameter><parameter name=\"opts\">{\"a\": 1}</parameter>",
+        "{\"city\": \"Oslo\"}\nunits: metric",
+        "{\"city\": \"Oslo\"} units=metric",
+        "{\"city\": \"Oslo\"}\nunits:",
+        "{'a': 1} 'b': 2",
+        "{‘a’: 1} ‘b’: 2",
+        "{`a`: 1} `b`: 2",
+        "{“a”: 1} “b”: 2",
+        "'b': 2, 'c': {'a': 1}",
+        "city: Oslo\n```json\n{\"a\": 1}\n```",
+        "```\ncity: Oslo\nopts: {\"a\": 1}\n```",
+        "```\n{\"a\": 1}\n```\ncity: Oslo",
+        "city => 'Oslo', opts => {'a': 1}",
+        "city=\"\"\n{\"a\": 1}",
+        "city: ''\n{\"a\": 1}",
+    ] {
         refuses(input);
     }
 }

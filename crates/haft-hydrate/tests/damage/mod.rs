@@ -235,7 +235,7 @@ fn surround(text: String, faults: Faults, random: &mut Random) -> String {
             "D'accord, voici l'appel : ",
             "That's all I need (see [1]): ",
             "Let's go!\n\n",
-            "<fn name=\"x\">",
+            "<fn>",
         ]);
         let after = random.pick(&[
             ".\nIt's done.",
