@@ -656,6 +656,15 @@ fn asking_for_truncation_takes_linear_time() {
     let input = format!("[{}", ":\"".repeat(500_000));
     let start = std::time::Instant::now();
     let _ = is_truncated(&input);
+    for (before, piece, after) in [
+        ("", ": ", "{\"a\": 1}"),
+        ("", "= ", "{\"a\": 1}"),
+        ("{\"a\": \"", "x\" # ", "\"}"),
+        ("{'a': '", "x' /* don't ", "'}"),
+        ("{\"a\": 1} ", "a b: ", ""),
+    ] {
+        let _ = repair(&format!("{before}{}{after}", piece.repeat(100_000)));
+    }
     let limit = if cfg!(debug_assertions) { 4.0 } else { 0.5 };
     assert!(
         start.elapsed().as_secs_f64() < limit,

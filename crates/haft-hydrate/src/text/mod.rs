@@ -39,6 +39,8 @@
 //!
 //! # Decisions
 //!
+//! - **Comment marks** behind a quote (`"echo "# Title""`) end a string only if the comment holds no
+//!   further quote of the family; otherwise it may be content, and arguments are refused.
 //! - **Where a string ends.** A quote ends its string if what follows may follow there: `,` `}`
 //!   `]`, the end, a comment, a joining `+`; for a key the colon or a value; on a new line also the
 //!   next key or element. Any other quote is content. Because a missing border would be swallowed
@@ -54,7 +56,11 @@
 //!   brackets are open refuses if it may hold brackets or members.
 //! - **Closing brackets.** A wrong one is corrected once, and only if all brackets balance from
 //!   there on.
-//! - **Missing commas** between strings in an array need a line end; `1 000` is no pair of numbers.
+//! - **Prose with names and values** (`city: Oslo`, `city=Oslo`, a tag with attributes) may hold a
+//!   part of the arguments and is refused, except for the label directly before the document.
+//! - **Closers** are appended after a normal finish only, and never after a `'` at the very end,
+//!   which may be the apostrophe of a word that was cut.
+//! - **Missing commas** between strings or numbers in an array need a line end: `1 000` may be one.
 //!   A second comma is dropped in an object; in an array it may mark a lost element.
 //! - **Numbers** are those of JSON plus a missing leading zero. `007`, `+5`, `1_000`, `0x1f` and
 //!   `2.` are refused, as is any text without quotes.

@@ -73,8 +73,8 @@ pub(super) struct Parser<'t> {
     pub(super) number_end: Option<usize>,
     /// Where the last string ended, if its quote may also be an apostrophe.
     pub(super) apostrophe_end: Option<usize>,
-    /// Whether a comment stood directly behind the last string.
-    pub(super) commented: bool,
+    /// Where a comment starts directly behind the last string.
+    pub(super) commented: Option<usize>,
     /// Where a closing bracket of the wrong shape was met: from then on the brackets must balance.
     pub(super) mismatch: Option<usize>,
     /// Whether the text ended within the document.
@@ -101,7 +101,7 @@ impl<'t> Parser<'t> {
             stack: Vec::new(),
             number_end: None,
             apostrophe_end: None,
-            commented: false,
+            commented: None,
             mismatch: None,
             cut: false,
             plain_strings: false,

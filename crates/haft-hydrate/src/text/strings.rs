@@ -247,7 +247,7 @@ impl Parser<'_> {
         self.pos = end;
         let next = next_solid(self.text, end).0;
         self.apostrophe_end = scan.quote.is_apostrophe().then_some(end);
-        self.commented = next.is_some_and(|(at, _)| self.comments(at));
+        self.commented = next.map(|(at, _)| at).filter(|at| self.comments(*at));
         Ok(Body {
             content: scan.start..close.start,
             close,

@@ -117,12 +117,12 @@ impl Parser<'_> {
             // `"echo "# Title⏎text" > x"`: what looks like a comment may be the rest of a string.
             let before = self.text[..self.pos].trim_end_matches([' ', '\t']);
             let on_its_own = self.opens_string(self.pos) && before.ends_with(is_line_end);
-            if self.commented && !on_its_own {
+            if self.commented.is_some() && !on_its_own {
                 self.edits.admit(RepairKind::GuessedQuote, self.pos)?;
             }
             self.insert(RepairKind::MissingComma, self.pos, ",")?;
         }
-        self.commented = false;
+        self.commented = None;
         let opener = self.slot() == Slot::Opener;
         if let Some(frame) = self.stack.last_mut() {
             frame.slot = Slot::Item;

@@ -357,6 +357,7 @@ fn member_in_prose(prose: &str, labels: bool) -> Option<usize> {
             '=' | ':' | '\u{ff1a}' => {
                 let before = prose[..at].trim_end_matches([' ', '\t']);
                 let last = before.chars().next_back();
+                let url = prose[at..].starts_with("://");
                 let label = labels && at >= tail;
                 let quoted = last.is_some_and(|c| Quote::opened_by(c).is_some());
                 let named =
@@ -364,11 +365,12 @@ fn member_in_prose(prose: &str, labels: bool) -> Option<usize> {
                 let words = prose[clause.min(before.len())..before.len()].trim_matches(is_mark);
                 let member = match c {
                     '=' => named,
+                    _ if url => false,
                     // `the "x": {…}` names what follows; `"x": {…}` is a member already.
                     _ if quoted => !label || !words.contains(is_blank),
                     _ => !label && is_word(words),
                 };
-                if member && !(label && !quoted) {
+                if member && (quoted || !label) {
                     return Some(at);
                 }
                 clause = at + c.len_utf8();
