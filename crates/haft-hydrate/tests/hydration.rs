@@ -400,7 +400,7 @@ fn closers_are_appended_only_after_a_normal_stop() {
     let after_string = r#"{"location": "Oslo""#;
     let after_number = r#"{"location": "Oslo", "days": 5"#;
     assert!(accepted(after_string, FinishReason::Normal));
-    assert!(accepted(after_string, FinishReason::Unknown));
+    assert!(!accepted(after_string, FinishReason::Unknown));
     assert!(!accepted(after_string, FinishReason::Length));
     assert!(accepted(after_number, FinishReason::Normal));
     for finish in [

@@ -185,9 +185,8 @@ proptest! {
             if let Ok(repaired) = arguments(cut, FinishReason::Normal) {
                 prop_assert!(is_beginning(&parsed(&repaired.text), &value), "{} -> {}", cut, repaired.text);
             }
-            if let Ok(repaired) = arguments(cut, FinishReason::Unknown) {
-                prop_assert!(!cut.ends_with(|c: char| c.is_ascii_digit()));
-                prop_assert!(is_beginning(&parsed(&repaired.text), &value), "{} -> {}", cut, repaired.text);
+            for finish in [FinishReason::Unknown, FinishReason::Error, FinishReason::ContentFilter] {
+                prop_assert!(arguments(cut, finish).is_err(), "{}", cut);
             }
         }
     }
@@ -286,7 +285,10 @@ fn two_faults_are_repaired() {
     for (index, first) in Faults::ALL.into_iter().enumerate() {
         for (other, second) in Faults::ALL.into_iter().enumerate().skip(index + 1) {
             let seed = 10_000 + 1_000 * (index as u64) + 20 * (other as u64);
-            damaged(first | second, seed..seed + 20, 0.8);
+            // A text that ends with `'` may have been cut within a word like `don't`.
+            let apostrophe = first | second == Faults::SINGLE_QUOTES | Faults::MISSING_CLOSE;
+            let share = if apostrophe { 0.5 } else { 0.8 };
+            damaged(first | second, seed..seed + 20, share);
         }
     }
 }

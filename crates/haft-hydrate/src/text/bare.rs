@@ -179,13 +179,13 @@ impl Parser<'_> {
             }
         }
         // A quote that closes a text never opened ends it, as in `[a","b"]`.
-        let mut end = rest
-            .find([',', '[', ']', '{', '}', '\n'])
-            .unwrap_or(rest.len());
-        let quote = rest[..end].find("\":").or_else(|| rest[..end].find("\","));
-        if let Some(quote) = quote {
-            end = quote + 1;
-        }
+        let bytes = rest.as_bytes();
+        let end = (0..bytes.len()).find_map(|at| match bytes[at] {
+            b',' | b'[' | b']' | b'{' | b'}' | b'\n' => Some(at),
+            b'"' if bytes.get(at + 1) == Some(&b':') => Some(at + 1),
+            _ => None,
+        });
+        let end = end.unwrap_or(rest.len());
         let text = rest[..end].trim_end_matches(is_blank);
         // A closing call bracket belongs to what encloses the document.
         if self.enclosure.call {

@@ -68,6 +68,11 @@ pub(super) fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r') || is_special_blank(c)
 }
 
+/// Whether a line comment ends here.
+pub(super) fn is_line_end(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}')
+}
+
 /// Whether this character may stand in an unquoted key.
 pub(super) fn is_key_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '.' | '@')

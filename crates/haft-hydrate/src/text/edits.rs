@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use haft_core::RepairKind;
 
-use super::{MAX_EVENTS, TextPolicy, TextRefusal};
+use super::{MAX_EVENTS, MAX_PATH_BYTES, TextPolicy, TextRefusal};
 
 /// One replacement in the text that is being read.
 #[derive(Debug, Clone)]
@@ -21,6 +21,7 @@ pub(super) struct Edit {
 pub(super) struct Edits {
     policy: TextPolicy,
     list: Vec<Edit>,
+    path_bytes: usize,
 }
 
 impl Edits {
@@ -28,6 +29,7 @@ impl Edits {
         Self {
             policy,
             list: Vec::new(),
+            path_bytes: 0,
         }
     }
 
@@ -40,13 +42,19 @@ impl Edits {
         }
     }
 
+    /// Takes the bytes of one more path from the budget.
+    pub(super) fn reserve_path(&mut self, bytes: usize) -> Result<(), TextRefusal> {
+        self.path_bytes += bytes;
+        if self.path_bytes > MAX_PATH_BYTES {
+            return Err(TextRefusal::TooManyEdits { limit: MAX_EVENTS });
+        }
+        Ok(())
+    }
+
     /// Records an edit. It may lie before the last ones (a comma that proves superfluous only once
     /// the comments behind it are read), so it is filed where its offset wants it.
     pub(super) fn push(&mut self, edit: Edit) -> Result<(), TextRefusal> {
         self.admit(edit.kind, edit.range.start)?;
-        if self.merge(&edit) {
-            return Ok(());
-        }
         if self.list.len() >= MAX_EVENTS {
             return Err(TextRefusal::TooManyEdits { limit: MAX_EVENTS });
         }
@@ -71,19 +79,19 @@ impl Edits {
     }
 
     /// Neighbouring characters with the same fault make one event (`\r\n` in a string).
-    fn merge(&mut self, edit: &Edit) -> bool {
+    pub(super) fn merge(&mut self, kind: RepairKind, range: &Range<usize>, after: &str) -> bool {
         let mergeable = matches!(
-            edit.kind,
+            kind,
             RepairKind::RawControl | RepairKind::SpecialBlank | RepairKind::SurplusClose
         );
         let Some(last) = self.list.last_mut().filter(|_| mergeable) else {
             return false;
         };
-        if last.kind != edit.kind || last.range.end != edit.range.start {
+        if last.kind != kind || last.range.end != range.start {
             return false;
         }
-        last.range.end = edit.range.end;
-        last.after.to_mut().push_str(&edit.after);
+        last.range.end = range.end;
+        last.after.to_mut().push_str(after);
         true
     }
 

@@ -28,7 +28,7 @@
 //! One pass over the text, an explicit stack of brackets, no second reading. Three things bound
 //! the work: lookahead never goes past the next quote (or a constant), a text that turns out to be
 //! escaped is unescaped and read once more, and a preview may look again for a lost border of a
-//! string at most 64 times.
+//! string a few times.
 //!
 //! 1. `surroundings` finds the one document: the only opening bracket that goes on like one.
 //!    Prose, labels, tags, fences and calls are told apart for the record only; no wording is
@@ -39,6 +39,8 @@
 //!
 //! # Decisions
 //!
+//! - **Comment marks** behind a quote (`"echo "# Title""`) end a string only if the comment holds no
+//!   further quote of the family; otherwise it may be content, and arguments are refused.
 //! - **Where a string ends.** A quote ends its string if what follows may follow there: `,` `}`
 //!   `]`, the end, a comment, a joining `+`; for a key the colon or a value; on a new line also the
 //!   next key or element. Any other quote is content. Because a missing border would be swallowed
@@ -54,7 +56,11 @@
 //!   brackets are open refuses if it may hold brackets or members.
 //! - **Closing brackets.** A wrong one is corrected once, and only if all brackets balance from
 //!   there on.
-//! - **Missing commas** between strings in an array need a line end; `1 000` is no pair of numbers.
+//! - **Prose with names and values** (`city: Oslo`, `city=Oslo`, a tag with attributes) may hold a
+//!   part of the arguments and is refused, except for the label directly before the document.
+//! - **Closers** are appended after a normal finish only, and never after a `'` at the very end,
+//!   which may be the apostrophe of a word that was cut.
+//! - **Missing commas** between strings or numbers in an array need a line end: `1 000` may be one.
 //!   A second comma is dropped in an object; in an array it may mark a lost element.
 //! - **Numbers** are those of JSON plus a missing leading zero. `007`, `+5`, `1_000`, `0x1f` and
 //!   `2.` are refused, as is any text without quotes.
@@ -74,7 +80,7 @@ mod structure;
 mod surroundings;
 mod unescape;
 
-use haft_core::{FinishReason, RepairEvent};
+use haft_core::{FinishReason, RepairEvent, RepairKind};
 
 use self::chars::is_blank;
 use self::edits::Edit;
@@ -87,8 +93,12 @@ pub use self::refusal::TextRefusal;
 
 /// The most edits of one repair; a text that needs more is not nearly JSON.
 pub const MAX_EVENTS: usize = 4096;
+/// The most bytes that the paths of all edits of one repair may have together.
+const MAX_PATH_BYTES: usize = 256 * 1024;
 /// How often a preview may look for a lost border of a string, each time costing a second look.
-const MAX_RESCANS: usize = 64;
+const MAX_RESCANS: usize = 4;
+/// The same for the question whether a text was cut off.
+const MAX_RESCANS_OF_CUT: usize = 2;
 
 /// What a repair may take upon itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -126,7 +136,7 @@ pub fn repair_text(
     policy: TextPolicy,
     wanted: Root,
 ) -> Result<TextRepair, TextRefusal> {
-    let reading = find_edits(input, finish, policy, wanted);
+    let reading = find_edits(input, finish, policy, wanted, MAX_RESCANS);
     reading.end?;
     Ok(apply(input, reading.edits))
 }
@@ -138,7 +148,7 @@ pub(crate) fn edits_until_refused(
     policy: TextPolicy,
     wanted: Root,
 ) -> Vec<RepairEvent> {
-    let reading = find_edits(input, finish, policy, wanted);
+    let reading = find_edits(input, finish, policy, wanted, MAX_RESCANS);
     apply(input, reading.edits).events
 }
 
@@ -148,7 +158,8 @@ pub fn is_truncated(input: &str) -> bool {
     // A lone string may be cut off; lone words are prose.
     let quoted = input.trim_start_matches(is_blank).starts_with(['"', '\\']);
     let wanted = if quoted { Root::Any } else { Root::Object };
-    match find_edits(input, FinishReason::Normal, TextPolicy::Preview, wanted).end {
+    let (finish, policy) = (FinishReason::Normal, TextPolicy::Preview);
+    match find_edits(input, finish, policy, wanted, MAX_RESCANS_OF_CUT).end {
         Ok(End { cut }) => cut,
         Err(refusal) => matches!(refusal, TextRefusal::Truncated { .. }),
     }
@@ -165,7 +176,13 @@ struct End {
     cut: bool,
 }
 
-fn find_edits(input: &str, finish: FinishReason, policy: TextPolicy, wanted: Root) -> Reading {
+fn find_edits(
+    input: &str,
+    finish: FinishReason,
+    policy: TextPolicy,
+    wanted: Root,
+    rescans: usize,
+) -> Reading {
     if input.len() > MAX_BYTES {
         return Reading {
             edits: Vec::new(),
@@ -176,6 +193,7 @@ fn find_edits(input: &str, finish: FinishReason, policy: TextPolicy, wanted: Roo
         };
     }
     let mut parser = Parser::new(input, finish, policy);
+    parser.rescans_left = rescans;
     let located = parser.skip_blanks().and_then(|()| parser.locate(wanted));
     let mut start = match located {
         Ok(start) => start,
@@ -198,6 +216,7 @@ fn find_edits(input: &str, finish: FinishReason, policy: TextPolicy, wanted: Roo
     }
     let unescaped = Unescaped::of(input, start.at, escaped_end(input, start.at));
     let mut parser = Parser::new(&unescaped.text, finish, policy);
+    parser.rescans_left = rescans;
     let end = parser
         .skip_blanks()
         .and_then(|()| read(&mut parser, start, wanted))
@@ -213,11 +232,21 @@ fn find_edits(input: &str, finish: FinishReason, policy: TextPolicy, wanted: Roo
 
 /// Reads the document at `start` and what surrounds it.
 fn read(parser: &mut Parser<'_>, start: Start, wanted: Root) -> Result<End, TextRefusal> {
+    let escaped = start.escaped;
     // Taking off the escapes may have turned `\n` before the document into a blank.
     let start = start.at.max(parser.pos);
     parser.leave_prefix(start, wanted)?;
     let scalar = !parser.text[start..].starts_with(['{', '[']);
     parser.document()?;
+    // In `"{'p': 'C:\\dir'}"` a backslash may belong to the inner string or to the one around it.
+    let around = parser.text[..start].trim_end_matches(is_blank);
+    if !escaped && !scalar && around.ends_with(['"', '\'']) {
+        let document = &parser.text[start..parser.pos];
+        if let Some(length) = document.find('\\') {
+            let kind = RepairKind::GuessedBackslash;
+            parser.edits.admit(kind, start + length)?;
+        }
+    }
     parser.further_documents(start, scalar)?;
     parser.leave_suffix(scalar, wanted)?;
     Ok(End { cut: parser.cut })

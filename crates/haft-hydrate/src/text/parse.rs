@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use haft_core::{FinishReason, RepairKind};
 
-use super::chars::{Quote, is_blank, is_json_blank, is_key_char, is_special_blank};
+use super::chars::{Quote, is_blank, is_json_blank, is_key_char, is_line_end, is_special_blank};
 use super::edits::{Edit, Edits};
 use super::{TextPolicy, TextRefusal};
 
@@ -71,6 +71,10 @@ pub(super) struct Parser<'t> {
     pub(super) stack: Vec<Frame>,
     /// Where the last number ended.
     pub(super) number_end: Option<usize>,
+    /// Where the last string ended, if its quote may also be an apostrophe.
+    pub(super) apostrophe_end: Option<usize>,
+    /// Where a comment starts directly behind the last string.
+    pub(super) commented: Option<usize>,
     /// Where a closing bracket of the wrong shape was met: from then on the brackets must balance.
     pub(super) mismatch: Option<usize>,
     /// Whether the text ended within the document.
@@ -79,8 +83,8 @@ pub(super) struct Parser<'t> {
     pub(super) plain_strings: bool,
     /// Whether an escaped quote was met where a string must start.
     pub(super) meets_escaped: bool,
-    /// How often a string border was looked for again (preview only).
-    pub(super) rescans: usize,
+    /// How often a string border may be looked for again (preview only).
+    pub(super) rescans_left: usize,
 }
 
 pub(super) type Outcome<T = ()> = Result<T, TextRefusal>;
@@ -96,11 +100,13 @@ impl<'t> Parser<'t> {
             enclosure: Enclosure::default(),
             stack: Vec::new(),
             number_end: None,
+            apostrophe_end: None,
+            commented: None,
             mismatch: None,
             cut: false,
             plain_strings: false,
             meets_escaped: false,
-            rescans: 0,
+            rescans_left: 0,
         }
     }
 
@@ -130,11 +136,15 @@ impl<'t> Parser<'t> {
         after: impl Into<Cow<'static, str>>,
     ) -> Outcome {
         self.edits.admit(kind, range.start)?;
-        let path = self.path();
+        let after = after.into();
+        if self.edits.merge(kind, &range, &after) {
+            return Ok(());
+        }
+        let path = self.path()?;
         self.edits.push(Edit {
             kind,
             range,
-            after: after.into(),
+            after,
             path,
         })
     }
@@ -163,7 +173,15 @@ impl<'t> Parser<'t> {
         Err(TextRefusal::Truncated { offset: self.pos })
     }
 
-    pub(super) fn path(&self) -> String {
+    /// The path of the current item, for one edit; refuses before it is built if the paths of all
+    /// edits would become too long.
+    pub(super) fn path(&mut self) -> Outcome<String> {
+        let lengths = self.stack.iter().map(|frame| match &frame.step {
+            Step::None => 0,
+            Step::Index(_) => 8,
+            Step::Key(range) => 1 + range.len(),
+        });
+        self.edits.reserve_path(lengths.sum())?;
         let mut path = String::new();
         for frame in &self.stack {
             match &frame.step {
@@ -178,7 +196,7 @@ impl<'t> Parser<'t> {
                 }
             }
         }
-        path
+        Ok(path)
     }
 
     // ---- blanks and comments -------------------------------------------------------------------
@@ -191,6 +209,11 @@ impl<'t> Parser<'t> {
                 b'/' | b'#' => {
                     let Some(end) = self.comment_end() else { break };
                     let range = self.pos..end;
+                    // Behind an odd quote a comment may be the rest of a string.
+                    let quotes = self.text[range.clone()].matches('"').count();
+                    if !self.stack.is_empty() && !quotes.is_multiple_of(2) {
+                        self.edits.admit(RepairKind::GuessedQuote, self.pos)?;
+                    }
                     self.pos = end;
                     self.delete(RepairKind::Comment, range)?;
                 }
@@ -233,7 +256,7 @@ impl<'t> Parser<'t> {
                 .next()
                 .is_none_or(|c| is_blank(c) || c == '#');
         if rest.starts_with("//") || hash {
-            return match rest.find('\n') {
+            return match rest.find(is_line_end) {
                 Some(length) => Some(self.pos + length),
                 None if open && !self.is_preview() && rest.contains(['{', '}', '[', ']', ':']) => {
                     None

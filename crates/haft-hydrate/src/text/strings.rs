@@ -9,8 +9,7 @@ use std::ops::Range;
 
 use haft_core::RepairKind;
 
-use super::MAX_RESCANS;
-use super::chars::{Quote, is_blank, is_literal, next_solid, word_end};
+use super::chars::{Quote, is_blank, is_line_end, is_literal, next_solid, word_end};
 use super::parse::{Outcome, Parser, Place};
 
 /// How many characters a key that is looked for ahead may have.
@@ -23,6 +22,9 @@ enum Verdict {
     Inner,
     /// It belongs to another string: one border between the two is missing.
     Border,
+    /// It ends the string if what follows is a comment, but the comment holds a quote as well: the
+    /// mark may as likely be content, as in `"echo "# Title""`.
+    Commented,
 }
 
 /// A string that has been read up to its end.
@@ -50,7 +52,7 @@ pub(super) struct Scan {
 impl Scan {
     /// Whether the inner quotes can only be quotes within the text.
     fn is_evident(&self, close: usize) -> bool {
-        let doubled = self.inner == 2 && self.first_inner == self.start && self.inner_end == close;
+        let doubled = self.first_inner == self.start && self.inner_end == close;
         self.inner == 0 || (self.inner.is_multiple_of(2) && self.paired && !doubled)
     }
 }
@@ -158,6 +160,10 @@ impl Parser<'_> {
                             self.edits.admit(RepairKind::MissingQuote, self.pos)?;
                             return self.close_string(&scan, end);
                         }
+                        Verdict::Commented => {
+                            self.edits.admit(RepairKind::GuessedQuote, self.pos)?;
+                            return self.close_string(&scan, end);
+                        }
                         Verdict::Inner => {
                             if let Some(border) = self.border_before(&scan) {
                                 return self.rescan(&scan, border);
@@ -177,7 +183,11 @@ impl Parser<'_> {
 
     /// `it's`: a single quote between two letters.
     fn is_apostrophe(&self, quote: Quote, end: usize) -> bool {
-        let before = self.text[..self.pos].chars().next_back();
+        self.apostrophe_at(quote, self.pos, end)
+    }
+
+    fn apostrophe_at(&self, quote: Quote, at: usize, end: usize) -> bool {
+        let before = self.text[..at].chars().next_back();
         let after = self.char_at(end);
         quote.is_apostrophe()
             && before.is_some_and(char::is_alphanumeric)
@@ -192,7 +202,10 @@ impl Parser<'_> {
         let looks_right = if scan.inner.is_multiple_of(2) {
             !before.is_some_and(char::is_alphanumeric) && after.is_some_and(|c| !is_blank(c))
         } else {
-            before.is_some_and(|c| !is_blank(c)) && !after.is_some_and(char::is_alphanumeric)
+            // Two quotes side by side may as well be the borders of two strings.
+            before.is_some_and(|c| !is_blank(c))
+                && !after.is_some_and(char::is_alphanumeric)
+                && scan.inner_end != at
         };
         if scan.inner == 0 {
             scan.first_inner = at;
@@ -232,6 +245,9 @@ impl Parser<'_> {
         }
         self.settle_backslashes(scan)?;
         self.pos = end;
+        let next = next_solid(self.text, end).0;
+        self.apostrophe_end = scan.quote.is_apostrophe().then_some(end);
+        self.commented = next.map(|(at, _)| at).filter(|at| self.comments(*at));
         Ok(Body {
             content: scan.start..close.start,
             close,
@@ -253,7 +269,7 @@ impl Parser<'_> {
     fn cut_string(&mut self, scan: &Scan) -> Outcome<Body> {
         let end = self.text.trim_end_matches(is_blank).len().max(scan.start);
         let dangling = self.text[scan.start..end].ends_with([',', ']', '}', '+']);
-        if self.is_preview() && dangling && self.rescans < MAX_RESCANS {
+        if self.is_preview() && dangling && self.rescans_left > 0 {
             let content = &self.text[scan.start..];
             let border = content.find([',', '[', ']', '{', '}', '\n', '+']);
             return self.rescan(scan, scan.start + border.unwrap_or(content.len()));
@@ -272,7 +288,7 @@ impl Parser<'_> {
 
     /// Where a missing quote would belong if this one opened the next string (preview only).
     fn border_before(&self, scan: &Scan) -> Option<usize> {
-        if !self.is_preview() || self.rescans >= MAX_RESCANS {
+        if !self.is_preview() || self.rescans_left == 0 {
             return None;
         }
         let before = self.text[scan.start..self.pos].trim_end_matches(is_blank);
@@ -282,7 +298,7 @@ impl Parser<'_> {
     /// Reads the string again, up to a border that had to be guessed.
     fn rescan(&mut self, scan: &Scan, border: usize) -> Outcome<Body> {
         self.edits.admit(RepairKind::MissingQuote, border)?;
-        self.rescans += 1;
+        self.rescans_left = self.rescans_left.saturating_sub(1);
         self.edits.rewind(scan.mark);
         self.pos = scan.start;
         self.body(scan.place, scan.quote, border)
@@ -313,7 +329,8 @@ impl Parser<'_> {
             return Verdict::Close;
         };
         match scan.place {
-            _ if c == '+' && self.is_quoted_plus(at) => Verdict::Border,
+            _ if c == '+' && self.is_quoted_plus(scan, at) => Verdict::Border,
+            _ if self.comments(at) && self.quote_in_comment(at, scan.quote) => Verdict::Commented,
             Place::Key => self.key_verdict(at, c),
             Place::Root => self.root_verdict(at, c),
             Place::Member => self.member_verdict(at, c, newline),
@@ -385,8 +402,7 @@ impl Parser<'_> {
     fn ends_value(&self, at: usize, c: char) -> bool {
         let rest = &self.text[at..];
         match c {
-            '/' => self.is_comment(at),
-            '#' => rest[1..].starts_with(is_blank),
+            '/' | '#' => self.comments(at),
             '+' => self.joins(at),
             '`' => self.enclosure.fence && rest.starts_with("```"),
             '~' => self.enclosure.fence && rest.starts_with("~~~"),
@@ -400,6 +416,37 @@ impl Parser<'_> {
         matches!(self.byte(at + 1), Some(b'/' | b'*'))
     }
 
+    /// Whether a comment behind a value starts here.
+    fn comments(&self, at: usize) -> bool {
+        match self.byte(at) {
+            Some(b'/') => self.is_comment(at),
+            Some(b'#') => self.text[at + 1..].starts_with(is_blank),
+            _ => false,
+        }
+    }
+
+    /// Whether a quote of the family stands in the comment that starts here. Looks no further than
+    /// that quote.
+    fn quote_in_comment(&self, at: usize, quote: Quote) -> bool {
+        let block = self.text[at..].starts_with("/*");
+        let inside = at + if block { 2 } else { 1 };
+        for (length, c) in self.text[inside..].char_indices() {
+            let at = inside + length;
+            let ends = if block {
+                self.text[at..].starts_with("*/")
+            } else {
+                is_line_end(c)
+            };
+            if ends {
+                return false;
+            }
+            if quote.closed_by(c) && !self.apostrophe_at(quote, at, at + c.len_utf8()) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Whether the `+` joins two literals. A comment is not looked through here: many quotes before
     /// one long comment would cost its length each.
     fn joins(&self, plus: usize) -> bool {
@@ -409,15 +456,25 @@ impl Parser<'_> {
         })
     }
 
-    /// `"C "+" D"`: a quoted plus within a text as likely as two literals.
-    fn is_quoted_plus(&self, plus: usize) -> bool {
-        let before = self.text[..self.pos].chars().next_back();
-        let mut behind = self.text[plus + 1..].chars();
-        let quote = behind.next().and_then(Quote::opened_by);
-        self.pos + 1 == plus
-            && quote.is_some()
-            && before.is_some_and(is_blank)
-            && behind.next().is_some_and(is_blank)
+    /// `"C "+" D"`, `"" + "x"`: a quoted plus within a text as likely as two literals.
+    fn is_quoted_plus(&self, scan: &Scan, plus: usize) -> bool {
+        let Some((second, c)) = next_solid(self.text, plus + 1).0 else {
+            return false;
+        };
+        if c == '/' && self.is_comment(second) {
+            return self.quote_in_comment(second, scan.quote);
+        }
+        let Some(quote) = Quote::opened_by(c) else {
+            return false;
+        };
+        let behind = self.char_at(second + c.len_utf8());
+        let empty = self.pos == scan.start || behind.is_some_and(|c| quote.closed_by(c));
+        let before = self.text[scan.start..self.pos].chars().next_back();
+        let touching = self.text[self.pos..plus].chars().count() == 1 && second == plus + 1;
+        empty
+            || (touching
+                && !before.is_some_and(char::is_alphanumeric)
+                && !behind.is_some_and(char::is_alphanumeric))
     }
 
     /// Whether the string that starts at `at` is a key: its next quote stands before a colon.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use haft_core::{FinishReason, RepairKind};
 
 use super::TextRefusal;
-use super::chars::{Quote, is_blank, is_literal, word_end};
+use super::chars::{Quote, is_blank, is_line_end, is_literal, next_solid, word_end};
 use super::edits::Edit;
 use super::parse::{Frame, Outcome, Parser, Place, Shape, Slot, Step};
 use crate::parse::MAX_DEPTH;
@@ -114,8 +114,15 @@ impl Parser<'_> {
             if self.number_end.is_some() && self.splits_a_number() {
                 self.edits.admit(RepairKind::Reinterpreted, self.pos)?;
             }
+            // `"echo "# Title⏎text" > x"`: what looks like a comment may be the rest of a string.
+            let before = self.text[..self.pos].trim_end_matches([' ', '\t']);
+            let on_its_own = self.opens_string(self.pos) && before.ends_with(is_line_end);
+            if self.commented.is_some() && !on_its_own {
+                self.edits.admit(RepairKind::GuessedQuote, self.pos)?;
+            }
             self.insert(RepairKind::MissingComma, self.pos, ",")?;
         }
+        self.commented = None;
         let opener = self.slot() == Slot::Opener;
         if let Some(frame) = self.stack.last_mut() {
             frame.slot = Slot::Item;
@@ -128,14 +135,16 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `1 000`: a single blank between a number and exactly three digits groups thousands.
+    /// `1 000`, `12 34`, `1'000`: two numbers on one line may be one, with its digits in groups.
     fn splits_a_number(&self) -> bool {
-        let rest = &self.text.as_bytes()[self.pos..];
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let Some(end) = self.number_end else {
             return false;
         };
-        digits == 3 && self.pos - end == 1 && self.byte(end) == Some(b' ')
+        let (next, newline) = next_solid(self.text, end);
+        let numeric = matches!(self.byte(self.pos), Some(b'0'..=b'9' | b'-' | b'+' | b'.'));
+        let adjacent = end == self.pos && self.opens_string(self.pos);
+        let neighbours = next.is_some_and(|(at, _)| at == self.pos);
+        adjacent || (numeric && neighbours && !newline)
     }
 
     fn member(&mut self) -> Outcome {
@@ -204,7 +213,7 @@ impl Parser<'_> {
             return self.unreadable("a comma or a closing bracket");
         }
         // A member directly in an array: the object around it is the only thing it can be.
-        let path = self.path();
+        let path = self.path()?;
         let edit = Edit {
             kind: RepairKind::MissingBraces,
             range: start..start,
@@ -332,8 +341,7 @@ impl Parser<'_> {
     /// The document ended with brackets open (hydration.md §4.2).
     fn close_at_end(&mut self) -> Outcome {
         self.cut = true;
-        let normal = self.finish == FinishReason::Normal;
-        if self.finish == FinishReason::Length {
+        if self.finish != FinishReason::Normal {
             self.truncated()?;
         }
         let object = self
@@ -344,17 +352,16 @@ impl Parser<'_> {
             Slot::Opener => self.truncated()?,
             Slot::Comma(at) => {
                 // The next element of an array is never missed by validation, a member may be.
-                if !normal || !object {
+                if !object {
                     self.truncated()?;
                 }
                 self.delete(RepairKind::TrailingComma, at..at + 1)?;
             }
             Slot::Item if self.number_end == Some(self.text.len()) => {
-                if !normal {
-                    self.truncated()?;
-                }
                 self.insert(RepairKind::NumberAtEnd, self.pos, "")?;
             }
+            // `'I don'`: the text may have been cut within `don't`.
+            Slot::Item if self.apostrophe_end == Some(self.text.len()) => self.truncated()?,
             Slot::Item => {}
         }
         if self.mismatch.is_some() {

@@ -106,6 +106,12 @@ impl Parser<'_> {
         if let Some(fence) = fence {
             let (prose, marks) = (range.start..range.start + fence, range.start + fence..start);
             self.check_prose(range)?;
+            self.check_members(prose.clone(), true)?;
+            let first_line = self.text[marks.clone()].find(['\n', '\r']);
+            let inside = marks.start + first_line.unwrap_or(0);
+            if first_line.is_some() {
+                self.check_members(inside..marks.end, true)?;
+            }
             if !self.text[prose.clone()].trim().is_empty() {
                 self.drop_prose(prose, wanted)?;
             }
@@ -114,6 +120,7 @@ impl Parser<'_> {
         let kind = self.prefix_kind(trimmed, &prefix[trimmed.len()..])?;
         if kind == RepairKind::Prose {
             self.check_prose(range.clone())?;
+            self.check_members(range.clone(), true)?;
             return self.drop_prose(range, wanted);
         }
         self.delete(kind, range)
@@ -175,6 +182,7 @@ impl Parser<'_> {
             return self.many_or_unreadable();
         }
         self.check_prose(rest.clone())?;
+        self.check_members(rest.clone(), false)?;
         self.pos = rest.end;
         if self.text[rest.clone()].trim_matches(is_blank) == "\"" {
             return self.delete(RepairKind::Unescaped, rest);
@@ -273,6 +281,18 @@ impl Parser<'_> {
 
     // ---- prose ---------------------------------------------------------------------------------
 
+    /// Refuses prose that holds names with values: parts of the arguments may stand there. With
+    /// `labels`, the last name may be the label of the document that follows.
+    fn check_members(&self, range: Range<usize>, labels: bool) -> Outcome {
+        match member_in_prose(&self.text[range.clone()], labels) {
+            Some(at) if !self.is_preview() => Err(TextRefusal::Unreadable {
+                offset: range.start + at,
+                expected: "prose without names and values",
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses prose that holds another document or a piece of one.
     fn check_prose(&self, range: Range<usize>) -> Outcome {
         if let Some(other) = candidate(&self.text[..range.end], range.start) {
@@ -312,6 +332,60 @@ fn piece_of_json(prose: &str) -> Option<usize> {
         before = Some(c);
     }
     None
+}
+
+/// Where prose holds a member: `name=value` (also the attribute of a tag), a quoted name before a
+/// colon, or a single word before a colon at the start of a line or clause. The label directly
+/// before the document has nothing but a quote, emphasis or an arrow behind it.
+fn member_in_prose(prose: &str, labels: bool) -> Option<usize> {
+    let end = prose.trim_end_matches(is_blank);
+    // One quote may open a string around the document; two are an empty value.
+    let tail = end
+        .strip_suffix(|c| Quote::opened_by(c).is_some())
+        .unwrap_or(end)
+        .trim_end_matches(|c| {
+            is_blank(c) || matches!(c, '*' | '_' | '>' | '=' | ':' | '\u{ff1a}' | '(')
+        })
+        .len();
+    let mut clause = 0;
+    // One pass; the words of a clause are looked at once, at its first colon.
+    for (at, c) in prose.char_indices() {
+        match c {
+            '\n' | '\r' | ',' | ';' | '.' | '!' | '?' | '(' | '{' | '[' | '|' | '>' => {
+                clause = at + c.len_utf8();
+            }
+            '=' | ':' | '\u{ff1a}' => {
+                let before = prose[..at].trim_end_matches([' ', '\t']);
+                let last = before.chars().next_back();
+                let url = prose[at..].starts_with("://");
+                let label = labels && at >= tail;
+                let quoted = last.is_some_and(|c| Quote::opened_by(c).is_some());
+                let named =
+                    quoted || last.is_some_and(|c| is_key_char(c) || matches!(c, ')' | ']'));
+                let words = prose[clause.min(before.len())..before.len()].trim_matches(is_mark);
+                let member = match c {
+                    '=' => named,
+                    _ if url => false,
+                    // `the "x": {…}` names what follows; `"x": {…}` is a member already.
+                    _ if quoted => !label || !words.contains(is_blank),
+                    _ => !label && is_word(words),
+                };
+                if member && (quoted || !label) {
+                    return Some(at);
+                }
+                clause = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Marks that decorate a word of prose: those of lists, headings and emphasis, and quotes.
+fn is_mark(c: char) -> bool {
+    is_blank(c)
+        || matches!(c, '*' | '_' | '-' | '#' | '>' | '\u{2022}' | '+')
+        || Quote::opened_by(c).is_some()
 }
 
 /// The first candidate at or after `from`.

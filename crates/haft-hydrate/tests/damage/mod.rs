@@ -235,7 +235,7 @@ fn surround(text: String, faults: Faults, random: &mut Random) -> String {
             "D'accord, voici l'appel : ",
             "That's all I need (see [1]): ",
             "Let's go!\n\n",
-            "<fn name=\"x\">",
+            "<fn>",
         ]);
         let after = random.pick(&[
             ".\nIt's done.",
@@ -309,7 +309,10 @@ impl Writer<'_> {
                     "  # note: 1",
                     " // TODO }",
                 ]);
-                self.text.push_str(comment);
+                // A quote in a comment directly behind a string is refused: it may be content.
+                let quoted = comment.contains('"') && !self.text.ends_with(',');
+                self.text
+                    .push_str(if quoted { " // it's so" } else { comment });
             }
         }
         if !items.is_empty() {
