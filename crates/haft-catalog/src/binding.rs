@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use haft_core::{AllowedMode, ToolChoice, ToolDefinition, ToolName, ToolRef, ViewFormat, cut};
+use haft_core::{
+    AllowedMode, ToolChoice, ToolDefinition, ToolName, ToolRef, ToolSpecs, ViewFormat, cut,
+};
 use haft_hydrate::{Admission, PreparedTool, ToolTable};
 
 use crate::binding_builder::{BindError, resolve};
 use crate::near::near;
 use crate::offered::Offered;
 use crate::refusal::{CallRefused, LISTED};
-use crate::rendering::Renderings;
 use crate::snapshot::Snapshot;
 
 /// The tools of one run, in their order, and which of them may be called. Never changes.
@@ -53,7 +54,7 @@ struct Inner {
     by_name: HashMap<ToolName, usize>,
     choice: ToolChoice,
     callable: Callable,
-    renderings: Renderings,
+    specs: ToolSpecs,
 }
 
 /// What `tool_choice` leaves to be called.
@@ -117,11 +118,11 @@ impl Binding {
         Ok(Self {
             inner: Arc::new(Inner {
                 snapshot,
+                specs: specs(&tools),
                 tools,
                 by_name,
                 choice,
                 callable,
-                renderings: Renderings::default(),
             }),
         })
     }
@@ -156,6 +157,11 @@ impl Binding {
     /// The definitions to announce, in order.
     pub fn tools_for_llm(&self) -> impl ExactSizeIterator<Item = &Arc<ToolDefinition>> {
         self.inner.tools.iter().map(|tool| tool.definition())
+    }
+
+    /// The tools as a request shows them to a model.
+    pub fn specs(&self) -> &ToolSpecs {
+        &self.inner.specs
     }
 
     /// The offered tool of this name, if it may be called in this request; else what to tell the
@@ -213,15 +219,16 @@ impl Binding {
     /// The list of offered tools as a compact JSON array: the same binding, the same bytes.
     ///
     /// Each tool is serialised once per format, for all bindings that offer it.
-    pub fn render(&self, format: ViewFormat) -> Arc<str> {
-        self.inner.renderings.get(format, || {
+    pub fn render(&self, format: ViewFormat) -> Arc<String> {
+        self.inner.specs.rendered().get(format.key(), || {
             let tools: Vec<_> = self.rendered(format).collect();
+            let tools: Vec<_> = tools.iter().map(|tool| tool.as_str()).collect();
             format!("[{}]", tools.join(","))
         })
     }
 
     /// The elements of [`render`](Self::render), for whoever builds the array himself.
-    pub fn rendered(&self, format: ViewFormat) -> impl ExactSizeIterator<Item = Arc<str>> {
+    pub fn rendered(&self, format: ViewFormat) -> impl ExactSizeIterator<Item = Arc<String>> {
         self.inner.tools.iter().map(move |tool| tool.render(format))
     }
 
@@ -272,11 +279,11 @@ impl Binding {
             binding: Self {
                 inner: Arc::new(Inner {
                     snapshot: Arc::clone(snapshot),
+                    specs: specs(&tools_now),
                     tools: tools_now,
                     by_name: names,
                     choice: self.inner.choice.clone(),
                     callable: self.inner.callable.clone(),
-                    renderings: Renderings::default(),
                 }),
             },
             added,
@@ -298,6 +305,10 @@ pub struct Appended {
     pub skipped: Vec<ToolName>,
     /// References that led to no tool.
     pub rejected: Vec<BindError>,
+}
+
+fn specs(tools: &[Arc<Offered>]) -> ToolSpecs {
+    ToolSpecs::new(tools.iter().map(|tool| Arc::clone(tool.spec())).collect())
 }
 
 fn by_name(tools: &[Arc<Offered>]) -> HashMap<ToolName, usize> {

@@ -64,7 +64,6 @@ mod origin;
 mod presented;
 mod refusal;
 mod registration;
-mod rendering;
 mod snapshot;
 
 pub use binding::{Appended, Binding, Progress};

@@ -9,12 +9,12 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use haft_core::{
-    Namespace, SchemaError, ToolDefinition, ToolName, ToolObject, Validator, ViewFormat, caught,
+    Namespace, SchemaError, ToolDefinition, ToolName, ToolObject, ToolSpec, Validator, ViewFormat,
+    caught,
 };
 use haft_hydrate::{Compile, PreparedTool, ValidatorCache};
 
 use crate::presented::presented;
-use crate::rendering::Renderings;
 
 pub(crate) struct Offered {
     prepared: PreparedTool,
@@ -23,7 +23,7 @@ pub(crate) struct Offered {
     source: Arc<dyn ToolObject>,
     attached: Option<Arc<dyn Validator>>,
     workshop: Workshop,
-    renderings: Renderings,
+    spec: Arc<ToolSpec>,
     hashed: OnceLock<Option<Arc<Offered>>>,
 }
 
@@ -79,12 +79,12 @@ impl Offered {
             })
         })?;
         Ok(Arc::new(Self {
+            spec: ToolSpec::new(Arc::clone(prepared.definition())),
             prepared,
             identity,
             source,
             attached: None,
             workshop: workshop.clone(),
-            renderings: Renderings::default(),
             hashed: OnceLock::new(),
         }))
     }
@@ -97,7 +97,7 @@ impl Offered {
             source: Arc::clone(&self.source),
             attached: Some(validator),
             workshop: self.workshop.clone(),
-            renderings: Renderings::default(),
+            spec: Arc::clone(&self.spec),
             hashed: OnceLock::new(),
         })
     }
@@ -116,12 +116,12 @@ impl Offered {
         let tool = named(&self.source, name);
         let prepared = self.prepared.presented_as(tool);
         Arc::new(Self {
+            spec: ToolSpec::new(Arc::clone(prepared.definition())),
             prepared,
             identity: self.identity.clone(),
             source: Arc::clone(&self.source),
             attached: self.attached.clone(),
             workshop: self.workshop.clone(),
-            renderings: Renderings::default(),
             hashed: OnceLock::from(None),
         })
     }
@@ -147,10 +147,16 @@ impl Offered {
         self.attached.as_ref()
     }
 
+    /// The tool as models are shown it.
+    pub(crate) fn spec(&self) -> &Arc<ToolSpec> {
+        &self.spec
+    }
+
     /// The tool as `format` announces it, in compact JSON; serialised once.
-    pub(crate) fn render(&self, format: ViewFormat) -> Arc<str> {
-        self.renderings
-            .get(format, || self.definition().view(format).to_string())
+    pub(crate) fn render(&self, format: ViewFormat) -> Arc<String> {
+        self.spec
+            .rendered()
+            .get(format.key(), || self.definition().view(format).to_string())
     }
 }
 

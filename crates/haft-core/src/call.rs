@@ -68,7 +68,7 @@ impl From<Value> for RawArguments {
 /// let call = ToolCall::new("get_weather", r#"{"city":"Oslo"}"#).with_id("call_1");
 /// assert_eq!(call.name, "get_weather");
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The tool's name as the model wrote it.
     pub name: String,

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::cancel::Cancel;
 use crate::output::ToolError;
+use crate::progress::{ProgressSink, ToolProgress};
 
 /// The host's side of a call: typed state, the call's identity, what it may do.
 ///
@@ -26,6 +28,8 @@ pub struct ToolContext {
     state: Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     call: Arc<CallIdentity>,
     read_only: bool,
+    cancel: Cancel,
+    progress: Option<Arc<dyn ProgressSink>>,
 }
 
 #[derive(Default)]
@@ -71,6 +75,38 @@ impl ToolContext {
         self.read_only
     }
 
+    /// The signal that this call shall stop. A call that goes on is dropped at its next `await`;
+    /// one that holds something outside this process can let go of it first.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Tells whoever watches the run how far this call is. Never part of the conversation.
+    pub fn progress(&self, progress: ToolProgress) {
+        if let Some(sink) = &self.progress {
+            sink.report(&self.call.call_id, progress);
+        }
+    }
+
+    /// Shows whoever watches the run a piece of output as it comes. Never part of the conversation.
+    pub fn output_chunk(&self, text: impl Into<String>) {
+        self.progress(ToolProgress::chunk(text));
+    }
+
+    /// The same context, stopped by this signal.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// The same context, with somebody who watches.
+    #[must_use]
+    pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
+        self.progress = Some(sink);
+        self
+    }
+
     /// The context of one call, sharing this one's state.
     #[must_use]
     pub fn for_call(
@@ -86,6 +122,8 @@ impl ToolContext {
                 tool_name: tool_name.into(),
             }),
             read_only: access == Access::ReadOnly,
+            cancel: self.cancel.clone(),
+            progress: self.progress.clone(),
         }
     }
 }

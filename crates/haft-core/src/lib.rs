@@ -13,49 +13,72 @@
 
 mod annotations;
 mod call;
+mod cancel;
+mod capabilities;
 mod caught;
 mod choice;
 mod context;
+mod conversation;
 mod cut;
 mod definition;
 mod definition_builder;
 mod definition_error;
 mod definition_json;
 mod gate;
+mod item;
 mod kind;
+mod model;
+mod model_error;
+mod model_event;
 mod name;
 mod output;
+mod progress;
 mod prose;
 mod provenance;
 mod reference;
 mod refusal;
+mod render_cache;
 mod repair;
 mod schema;
 mod scorer;
 mod tool;
+mod tool_specs;
 mod typed_schema;
+mod usage;
 mod validator;
 mod view;
 
 pub use annotations::{Annotations, Example};
 pub use call::{FinishReason, RawArguments, ToolCall};
+pub use cancel::Cancel;
+pub use capabilities::{Capabilities, ForcedChoice};
 pub use caught::{caught, panic_text};
 pub use choice::{AllowedMode, AllowedTools, ToolChoice};
 pub use context::{Access, ToolContext, ToolContextBuilder};
+pub use conversation::{Conversation, Entry, HistoryError};
 pub use cut::cut;
 pub use definition::{Fingerprint, NoSchemaMode, ToolDefinition, canonical_json};
 pub use definition_builder::{MAX_DESCRIPTION_CHARS, ToolDefinitionBuilder};
 pub use definition_error::DefinitionError;
 pub use gate::{OnRepaired, TrustPolicy, Verdict};
+pub use item::{
+    CallOutput, ContentPart, FunctionCall, FunctionCallOutput, Item, ItemStatus, Message,
+    Reasoning, Role,
+};
 pub use kind::{CustomKind, ToolKind};
+pub use model::{Model, ModelOptions, ModelRequest, ModelStream, OutputFormat, Streaming};
+pub use model_error::{ModelError, ModelErrorKind};
+pub use model_event::{Assembly, ItemKind, ModelEvent, ModelResponse};
 pub use name::{MAX_NAME_BYTES, NameError, Namespace, RESERVED_NAMES, ToolName};
 pub use output::{IntoToolOutput, OutputPart, ToolError, ToolOutput};
+pub use progress::{MAX_CHUNK_BYTES, ProgressSink, ToolProgress};
 pub use prose::{brief_of, doc_text};
 pub use provenance::{
     CallSource, CompiledAt, ErrorCode, HydrationError, HydrationResult, InvalidField, Provenance,
     RepairRecord, Stage, Trust, ValidatorRecord,
 };
 pub use reference::ToolRef;
+pub use render_cache::{RenderCache, RenderKey};
 pub use repair::{RepairClass, RepairEvent, RepairKind};
 pub use schema::{subschemas, value_depth_exceeds};
 pub use scorer::{Score, ScoreError, Scorer, Scoring, scorer_fn};
@@ -63,6 +86,8 @@ pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
     ToolSource, dynamic_tool, function_tool,
 };
+pub use tool_specs::{ToolSpec, ToolSpecs};
 pub use typed_schema::{output_schema_of, schema_of};
+pub use usage::Usage;
 pub use validator::{SchemaError, ValidationError, Validator, ValidatorFactory};
 pub use view::ViewFormat;

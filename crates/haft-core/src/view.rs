@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::definition::ToolDefinition;
+use crate::render_cache::RenderKey;
 
 /// The wire shapes in which tools are announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,6 +22,19 @@ pub enum ViewFormat {
     Anthropic,
     /// MCP `tools/list`.
     Mcp,
+}
+
+impl ViewFormat {
+    /// Under which renderings of this shape are kept.
+    pub fn key(self) -> RenderKey {
+        RenderKey::new(match self {
+            Self::Responses => "view:responses",
+            Self::Chat => "view:chat",
+            Self::Ollama => "view:ollama",
+            Self::Anthropic => "view:anthropic",
+            Self::Mcp => "view:mcp",
+        })
+    }
 }
 
 impl ToolDefinition {

@@ -1,6 +1,6 @@
 //! Calls in, one result per call out.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -8,6 +8,8 @@ use haft_core::{
     ErrorCode, HydratedTool, HydrationError, HydrationResult, Provenance, Stage, ToolCall,
     ValidatorRecord, caught, cut,
 };
+
+use serde::{Deserialize, Serialize};
 
 use crate::parse::parse_arguments;
 use crate::pipeline::{Contract, check_arguments};
@@ -282,9 +284,9 @@ fn instantiate(
 /// assert_eq!(ids.assign(Some("call_9")), "call_1");
 /// assert_eq!(ids.assign(None), "call_2");
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallIds {
-    used: HashSet<String>,
+    used: BTreeSet<String>,
     next: u64,
 }
 

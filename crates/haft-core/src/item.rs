@@ -1,0 +1,514 @@
+//! The items of a conversation, in the form of the Open Responses API.
+//!
+//! This is the one form in which conversations are kept; only model adapters translate it. What the
+//! API adds later, or a vendor beside it, survives: unknown fields stay in `extra`, unknown items
+//! and content parts as they came.
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+/// One item of a conversation.
+///
+/// ```
+/// use haft_core::Item;
+/// let item: Item = serde_json::from_str(
+///     r#"{"type":"function_call","call_id":"call_1","name":"ping","arguments":"{}","x":1}"#,
+/// )?;
+/// let Item::FunctionCall(call) = &item else { unreachable!() };
+/// assert_eq!((call.name.as_str(), &call.extra["x"]), ("ping", &serde_json::json!(1)));
+/// assert_eq!(Item::user("hi").text(), "hi");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Item {
+    /// Somebody said something.
+    Message(Message),
+    /// The model calls a tool.
+    FunctionCall(FunctionCall),
+    /// What came of a call.
+    FunctionCallOutput(FunctionCallOutput),
+    /// What the model thought.
+    Reasoning(Reasoning),
+    /// Any other item, as it came.
+    Other(Map<String, Value>),
+}
+
+impl Item {
+    /// A message of the user.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::Message(Message::new(Role::User, text))
+    }
+
+    /// A message of the model.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::Message(Message::new(Role::Assistant, text))
+    }
+
+    /// A message of the host, with more weight than the user's.
+    pub fn developer(text: impl Into<String>) -> Self {
+        Self::Message(Message::new(Role::Developer, text))
+    }
+
+    /// A call of a tool.
+    pub fn function_call(
+        call_id: impl Into<String>,
+        name: impl Into<String>,
+        arguments: impl Into<String>,
+    ) -> Self {
+        Self::FunctionCall(FunctionCall {
+            id: None,
+            call_id: call_id.into(),
+            name: name.into(),
+            arguments: arguments.into(),
+            status: None,
+            extra: Map::new(),
+        })
+    }
+
+    /// What came of a call, in words.
+    pub fn function_call_output(call_id: impl Into<String>, output: impl Into<String>) -> Self {
+        Self::FunctionCallOutput(FunctionCallOutput::new(call_id, output))
+    }
+
+    /// What the item's `type` says.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Message(_) => "message",
+            Self::FunctionCall(_) => "function_call",
+            Self::FunctionCallOutput(_) => "function_call_output",
+            Self::Reasoning(_) => "reasoning",
+            Self::Other(members) => members.get("type").and_then(Value::as_str).unwrap_or(""),
+        }
+    }
+
+    /// The text of a message; empty for every other item.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Message(message) => message.text(),
+            _ => String::new(),
+        }
+    }
+}
+
+impl Serialize for Item {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(tag = "type", rename_all = "snake_case")]
+        enum Known<'a> {
+            Message(&'a Message),
+            FunctionCall(&'a FunctionCall),
+            FunctionCallOutput(&'a FunctionCallOutput),
+            Reasoning(&'a Reasoning),
+        }
+        match self {
+            Self::Message(item) => Known::Message(item).serialize(serializer),
+            Self::FunctionCall(item) => Known::FunctionCall(item).serialize(serializer),
+            Self::FunctionCallOutput(item) => Known::FunctionCallOutput(item).serialize(serializer),
+            Self::Reasoning(item) => Known::Reasoning(item).serialize(serializer),
+            Self::Other(members) => members.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        fn read<T: DeserializeOwned, E: serde::de::Error>(
+            mut members: Map<String, Value>,
+        ) -> Result<T, E> {
+            members.shift_remove("type");
+            T::deserialize(Value::Object(members)).map_err(E::custom)
+        }
+        let members = Map::deserialize(deserializer)?;
+        match members.get("type") {
+            // The short form of a message.
+            None if members.contains_key("role") => read(members).map(Self::Message),
+            Some(Value::String(kind)) => match kind.as_str() {
+                "message" => read(members).map(Self::Message),
+                "function_call" => read(members).map(Self::FunctionCall),
+                "function_call_output" => read(members).map(Self::FunctionCallOutput),
+                "reasoning" => read(members).map(Self::Reasoning),
+                _ => Ok(Self::Other(members)),
+            },
+            _ => Err(D::Error::custom("an item needs a `type`")),
+        }
+    }
+}
+
+/// How far an item has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemStatus {
+    /// It is being produced.
+    InProgress,
+    /// It is final.
+    Completed,
+    /// The token limit fell into it.
+    Incomplete,
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+    /// The host, in the older word.
+    System,
+    /// The host.
+    Developer,
+}
+
+/// Somebody said something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// The item's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// How far it has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ItemStatus>,
+    /// Who.
+    pub role: Role,
+    /// What. A bare string is read as one part of text.
+    #[serde(deserialize_with = "message_content")]
+    pub content: Vec<ContentPart>,
+    /// What else was there.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Message {
+    /// A message of plain text.
+    pub fn new(role: Role, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let part = match role {
+            Role::Assistant => ContentPart::output_text(text),
+            _ => ContentPart::InputText { text },
+        };
+        Self {
+            id: None,
+            status: None,
+            role,
+            content: vec![part],
+            extra: Map::new(),
+        }
+    }
+
+    /// The text of all parts, one after the other.
+    pub fn text(&self) -> String {
+        self.content.iter().filter_map(ContentPart::text).collect()
+    }
+}
+
+/// A piece of a message, or of a tool's output.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ContentPart {
+    /// Text for the model.
+    InputText {
+        /// The text.
+        text: String,
+    },
+    /// An image for the model.
+    InputImage {
+        /// An address, or a `data:` one with the bytes.
+        image_url: String,
+        /// `low`, `high` or `auto`.
+        detail: Option<String>,
+    },
+    /// Text of the model.
+    OutputText {
+        /// The text.
+        text: String,
+        /// Citations, as they came.
+        annotations: Vec<Value>,
+    },
+    /// The model declines, in these words.
+    Refusal {
+        /// The words.
+        refusal: String,
+    },
+    /// What the model thought.
+    ReasoningText {
+        /// The thought.
+        text: String,
+    },
+    /// A summary of what it thought.
+    SummaryText {
+        /// The summary.
+        text: String,
+    },
+    /// Any other part, as it came.
+    Other(Map<String, Value>),
+}
+
+impl ContentPart {
+    /// Text of the model, without citations.
+    pub fn output_text(text: impl Into<String>) -> Self {
+        Self::OutputText {
+            text: text.into(),
+            annotations: Vec::new(),
+        }
+    }
+
+    /// Its text, if it has any. A refusal is not text.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::InputText { text }
+            | Self::OutputText { text, .. }
+            | Self::ReasoningText { text }
+            | Self::SummaryText { text } => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Serialize for ContentPart {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let json = match self {
+            Self::InputText { text } => json!({"type": "input_text", "text": text}),
+            Self::InputImage { image_url, detail } => json!({
+                "type": "input_image",
+                "image_url": image_url,
+                "detail": detail.as_deref().unwrap_or("auto"),
+            }),
+            Self::OutputText { text, annotations } => {
+                json!({"type": "output_text", "text": text, "annotations": annotations})
+            }
+            Self::Refusal { refusal } => json!({"type": "refusal", "refusal": refusal}),
+            Self::ReasoningText { text } => json!({"type": "reasoning_text", "text": text}),
+            Self::SummaryText { text } => json!({"type": "summary_text", "text": text}),
+            Self::Other(members) => return members.serialize(serializer),
+        };
+        json.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentPart {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let members = Map::deserialize(deserializer)?;
+        Ok(Self::read(&members).unwrap_or(Self::Other(members)))
+    }
+}
+
+impl ContentPart {
+    /// The part, if every member of it is known here; others are kept as they came.
+    fn read(members: &Map<String, Value>) -> Option<Self> {
+        let text = |key: &str| Some(members.get(key)?.as_str()?.to_owned());
+        let only = |keys: &[&str]| members.keys().all(|key| keys.contains(&key.as_str()));
+        match members.get("type")?.as_str()? {
+            "input_text" if only(&["type", "text"]) => Some(Self::InputText {
+                text: text("text")?,
+            }),
+            "input_image" if only(&["type", "image_url", "detail"]) => Some(Self::InputImage {
+                image_url: text("image_url")?,
+                detail: text("detail"),
+            }),
+            "output_text" => Some(Self::OutputText {
+                text: text("text")?,
+                annotations: members
+                    .get("annotations")
+                    .and_then(Value::as_array)
+                    .cloned()
+                    .unwrap_or_default(),
+            }),
+            "refusal" => Some(Self::Refusal {
+                refusal: text("refusal")?,
+            }),
+            "reasoning_text" => Some(Self::ReasoningText {
+                text: text("text")?,
+            }),
+            "summary_text" => Some(Self::SummaryText {
+                text: text("text")?,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// A string or a list of parts.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum TextOrParts {
+    Text(String),
+    Parts(Vec<ContentPart>),
+}
+
+fn message_content<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<ContentPart>, D::Error> {
+    Ok(match TextOrParts::deserialize(deserializer)? {
+        TextOrParts::Text(text) => vec![ContentPart::InputText { text }],
+        TextOrParts::Parts(parts) => parts,
+    })
+}
+
+/// The model calls a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FunctionCall {
+    /// The item's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// How far it has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ItemStatus>,
+    /// The call's id: its output bears the same.
+    pub call_id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments as the model wrote them, byte for byte.
+    pub arguments: String,
+    /// What else was there.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FunctionCallOutput {
+    /// The item's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// How far it has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ItemStatus>,
+    /// The call that it answers.
+    pub call_id: String,
+    /// What the model reads.
+    pub output: CallOutput,
+    /// Whether it tells of a failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    /// What else was there.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl FunctionCallOutput {
+    /// A result in words.
+    pub fn new(call_id: impl Into<String>, output: impl Into<String>) -> Self {
+        Self {
+            id: None,
+            status: None,
+            call_id: call_id.into(),
+            output: CallOutput::Text(output.into()),
+            is_error: false,
+            extra: Map::new(),
+        }
+    }
+
+    /// Marks it as telling of a failure.
+    #[must_use]
+    pub fn as_error(mut self) -> Self {
+        self.is_error = true;
+        self
+    }
+}
+
+/// A call's output: text, or text and images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CallOutput {
+    /// Text.
+    Text(String),
+    /// Parts, in order.
+    Parts(Vec<ContentPart>),
+}
+
+impl CallOutput {
+    /// The text of it; what is not text is named in brackets.
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Parts(parts) => {
+                let pieces: Vec<_> = parts
+                    .iter()
+                    .map(|part| match part {
+                        ContentPart::InputImage { .. } => "[image]",
+                        other => other.text().unwrap_or("[unsupported content]"),
+                    })
+                    .collect();
+                pieces.join("\n\n")
+            }
+        }
+    }
+}
+
+impl From<&str> for CallOutput {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for CallOutput {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// What the model thought.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Reasoning {
+    /// The item's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// How far it has come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<ItemStatus>,
+    /// The summary, where the provider gives one.
+    #[serde(default)]
+    pub summary: Vec<ContentPart>,
+    /// The thoughts themselves, where the provider gives them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub content: Vec<ContentPart>,
+    /// What only the provider reads, to be sent back unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encrypted_content: Option<String>,
+    /// What else was there.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_item_survives_the_wire() {
+        for json in [
+            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}),
+            json!({"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
+                "content": [{"type": "output_text", "text": "a", "annotations": []},
+                            {"type": "refusal", "refusal": "no"}], "phase": "final"}),
+            json!({"type": "function_call", "call_id": "c", "name": "n", "arguments": " {\"a\" :1}"}),
+            json!({"type": "function_call_output", "call_id": "c", "output": "o", "is_error": true}),
+            json!({"type": "function_call_output", "call_id": "c",
+                "output": [{"type": "input_image", "image_url": "data:x", "detail": "auto"}]}),
+            json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "s"}],
+                "encrypted_content": "zzz"}),
+            json!({"type": "mcp_call", "server_label": "air", "name": "find", "arguments": "{}"}),
+            json!({"type": "message", "role": "user", "content": [{"type": "input_file", "file_id": "f"}]}),
+            json!({"type": "message", "role": "user",
+                "content": [{"type": "input_image", "file_id": "f", "detail": "low"}]}),
+        ] {
+            let item: Item = serde_json::from_value(json.clone()).unwrap();
+            assert_eq!(serde_json::to_value(&item).unwrap(), json);
+        }
+    }
+
+    #[test]
+    fn the_short_form_of_a_message_is_read() {
+        let item: Item = serde_json::from_value(json!({"role": "user", "content": "hi"})).unwrap();
+        assert_eq!(item, Item::user("hi"));
+    }
+
+    #[test]
+    fn an_item_without_type_is_refused() {
+        let error = serde_json::from_value::<Item>(json!({"call_id": "c"})).unwrap_err();
+        assert!(error.to_string().contains("`type`"));
+    }
+}

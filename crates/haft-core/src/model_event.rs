@@ -1,0 +1,265 @@
+//! What comes back from a model, in pieces.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::FinishReason;
+use crate::item::Item;
+use crate::model::ModelStream;
+use crate::model_error::ModelError;
+use crate::usage::Usage;
+
+/// One piece of an answer.
+///
+/// An answer is a list of items. `index` says which item a piece belongs to; deltas are for whoever
+/// watches, [`ItemDone`](Self::ItemDone) carries the whole item and is what counts. Items may be
+/// written at the same time and finished in any order.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ModelEvent {
+    /// The provider began to answer.
+    Started {
+        /// Its id of the answer.
+        response_id: Option<String>,
+        /// The model that answers, if it says so.
+        model: Option<String>,
+    },
+    /// An item begins.
+    ItemStarted {
+        /// Its place in the answer.
+        index: usize,
+        /// What it will be.
+        kind: ItemKind,
+    },
+    /// Text of a message.
+    TextDelta {
+        /// The item's place.
+        index: usize,
+        /// The piece.
+        text: String,
+    },
+    /// Words of a refusal.
+    RefusalDelta {
+        /// The item's place.
+        index: usize,
+        /// The piece.
+        text: String,
+    },
+    /// A piece of what the model thinks, or of a summary of it.
+    ReasoningDelta {
+        /// The item's place.
+        index: usize,
+        /// The piece.
+        text: String,
+    },
+    /// A piece of a call's arguments.
+    ArgumentsDelta {
+        /// The item's place.
+        index: usize,
+        /// The piece.
+        text: String,
+    },
+    /// An item is whole.
+    ItemDone {
+        /// Its place in the answer.
+        index: usize,
+        /// The item. A call without id of its own has an empty `call_id`.
+        item: Item,
+    },
+    /// The answer is whole.
+    Finished {
+        /// Why the model stopped.
+        finish: FinishReason,
+        /// What it cost, if the provider says so.
+        usage: Option<Usage>,
+    },
+}
+
+/// What an item will be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ItemKind {
+    /// A message of the model.
+    Message,
+    /// Its thoughts.
+    Reasoning,
+    /// A call of a tool.
+    FunctionCall {
+        /// The call's id as the provider gives it; may be empty.
+        call_id: String,
+        /// The tool.
+        name: String,
+    },
+    /// Something else.
+    Other {
+        /// Its `type`.
+        item_type: String,
+    },
+}
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelResponse {
+    /// The provider's id of it.
+    pub response_id: Option<String>,
+    /// The model that answered, if it said so.
+    pub model: Option<String>,
+    /// Its items, in order.
+    pub items: Vec<Item>,
+    /// Why the model stopped.
+    pub finish: FinishReason,
+    /// What it cost, if the provider says so.
+    pub usage: Option<Usage>,
+}
+
+impl ModelResponse {
+    /// An answer of plain text that ended normally.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::of([Item::assistant(text)])
+    }
+
+    /// An answer of these items that ended normally.
+    pub fn of(items: impl IntoIterator<Item = Item>) -> Self {
+        Self {
+            items: items.into_iter().collect(),
+            finish: FinishReason::Normal,
+            ..Self::default()
+        }
+    }
+
+    /// Sets what it cost.
+    #[must_use]
+    pub fn with_usage(mut self, input_tokens: u64, output_tokens: u64) -> Self {
+        self.usage = Some(Usage {
+            input_tokens,
+            output_tokens,
+            requests: 1,
+            ..Usage::default()
+        });
+        self
+    }
+
+    /// The answer as the events of a stream, each item in one piece.
+    ///
+    /// ```
+    /// use haft_core::{ModelEvent, ModelResponse};
+    /// let events = ModelResponse::text("hi").into_events();
+    /// assert!(matches!(&events[1], ModelEvent::ItemStarted { index: 0, .. }));
+    /// assert!(matches!(&events[2], ModelEvent::TextDelta { text, .. } if text == "hi"));
+    /// assert!(matches!(events.last(), Some(ModelEvent::Finished { .. })));
+    /// ```
+    pub fn into_events(self) -> Vec<ModelEvent> {
+        let mut events = vec![ModelEvent::Started {
+            response_id: self.response_id,
+            model: self.model,
+        }];
+        for (index, item) in self.items.into_iter().enumerate() {
+            let (kind, delta) = announce(index, &item);
+            events.push(ModelEvent::ItemStarted { index, kind });
+            events.extend(delta);
+            events.push(ModelEvent::ItemDone { index, item });
+        }
+        events.push(ModelEvent::Finished {
+            finish: self.finish,
+            usage: self.usage,
+        });
+        events
+    }
+
+    /// The answer as a stream, for models that answer in one piece.
+    pub fn into_stream(self) -> ModelStream {
+        Box::pin(Ready(self.into_events().into_iter()))
+    }
+}
+
+fn announce(index: usize, item: &Item) -> (ItemKind, Option<ModelEvent>) {
+    match item {
+        Item::Message(message) => {
+            let text = message.text();
+            let delta = (!text.is_empty()).then_some(ModelEvent::TextDelta { index, text });
+            (ItemKind::Message, delta)
+        }
+        Item::Reasoning(reasoning) => {
+            let parts = reasoning.content.iter().chain(&reasoning.summary);
+            let text: String = parts.filter_map(|part| part.text()).collect();
+            let delta = (!text.is_empty()).then_some(ModelEvent::ReasoningDelta { index, text });
+            (ItemKind::Reasoning, delta)
+        }
+        Item::FunctionCall(call) => {
+            let text = call.arguments.clone();
+            let kind = ItemKind::FunctionCall {
+                call_id: call.call_id.clone(),
+                name: call.name.clone(),
+            };
+            (kind, Some(ModelEvent::ArgumentsDelta { index, text }))
+        }
+        other => {
+            let item_type = other.kind().to_owned();
+            (ItemKind::Other { item_type }, None)
+        }
+    }
+}
+
+/// Events that are all there already.
+struct Ready(std::vec::IntoIter<ModelEvent>);
+
+impl futures_core::Stream for Ready {
+    type Item = Result<ModelEvent, ModelError>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        std::task::Poll::Ready(self.0.next().map(Ok))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+/// Puts an answer together from its events.
+///
+/// ```
+/// use haft_core::{Assembly, ModelResponse};
+/// let mut assembly = Assembly::default();
+/// for event in ModelResponse::text("hi").into_events() {
+///     assembly.add(event);
+/// }
+/// assert_eq!(assembly.finish(), Some(ModelResponse::text("hi")));
+/// ```
+#[derive(Debug, Default)]
+pub struct Assembly {
+    response: ModelResponse,
+    done: BTreeMap<usize, Item>,
+    is_finished: bool,
+}
+
+impl Assembly {
+    /// Takes one event in.
+    pub fn add(&mut self, event: ModelEvent) {
+        match event {
+            ModelEvent::Started { response_id, model } => {
+                self.response.response_id = response_id;
+                self.response.model = model;
+            }
+            ModelEvent::ItemDone { index, item } => {
+                self.done.insert(index, item);
+            }
+            ModelEvent::Finished { finish, usage } => {
+                self.response.finish = finish;
+                self.response.usage = usage;
+                self.is_finished = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// The answer, items in their order; none if it was not finished.
+    pub fn finish(mut self) -> Option<ModelResponse> {
+        self.response.items = self.done.into_values().collect();
+        self.is_finished.then_some(self.response)
+    }
+}
