@@ -153,7 +153,7 @@ impl fmt::Debug for ToolContext {
             .field("call_id", &self.call.call_id)
             .field("read_only", &self.read_only)
             .field("state", &self.state.len())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -65,13 +65,13 @@ impl RenderCache {
             .find(|slot| slot.key == key && slot.of == of)
             .and_then(|slot| Arc::clone(&slot.made).downcast().ok());
         known.unwrap_or_else(|| {
-            let made = Arc::new(make());
+            let new = Arc::new(make());
             slots.push(Slot {
                 key,
                 of,
-                made: Arc::clone(&made) as _,
+                made: Arc::clone(&new) as _,
             });
-            made
+            new
         })
     }
 }
