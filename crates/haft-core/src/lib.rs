@@ -41,6 +41,7 @@ mod render_cache;
 mod repair;
 mod schema;
 mod scorer;
+mod state;
 mod tool;
 mod tool_specs;
 mod typed_schema;
@@ -82,6 +83,10 @@ pub use render_cache::{RenderCache, RenderKey};
 pub use repair::{RepairClass, RepairEvent, RepairKind};
 pub use schema::{subschemas, value_depth_exceeds};
 pub use scorer::{Score, ScoreError, Scorer, Scoring, scorer_fn};
+pub use state::{
+    Resource, ResourceError, RestoreError, SessionState, SessionStateBuilder, Slice, SliceKind,
+    Snapshot, SnapshotMeta, SnapshotPhase, StateError, Transaction,
+};
 pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
     ToolSource, dynamic_tool, function_tool,
