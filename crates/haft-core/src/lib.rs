@@ -32,6 +32,7 @@ mod model_error;
 mod model_event;
 mod name;
 mod output;
+mod policy;
 mod progress;
 mod prose;
 mod provenance;
@@ -72,6 +73,7 @@ pub use model_error::{ModelError, ModelErrorKind};
 pub use model_event::{Assembly, ItemKind, ModelEvent, ModelResponse};
 pub use name::{MAX_NAME_BYTES, NameError, Namespace, RESERVED_NAMES, ToolName};
 pub use output::{IntoToolOutput, OutputPart, ToolError, ToolOutput};
+pub use policy::{FileSystem, Policy, PolicyCall, TrustRules};
 pub use progress::{MAX_CHUNK_BYTES, ProgressSink, ToolProgress};
 pub use prose::{brief_of, doc_text};
 pub use provenance::{
