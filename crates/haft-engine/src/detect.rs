@@ -253,7 +253,7 @@ fn call_digest(name: &str, arguments: &RawArguments) -> String {
 }
 
 /// Each part with its length in front: no two lists of parts give the same bytes.
-fn digest_of(parts: &[&[u8]]) -> String {
+pub(crate) fn digest_of(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update(part.len().to_le_bytes());

@@ -13,6 +13,7 @@ use haft_core::{
     Access, Policy, PolicyCall, SessionState, ToolOutput, Transaction, Verdict, caught,
 };
 
+pub(crate) use read_before_write::normalised;
 pub use read_before_write::{FilesSeen, ReadBeforeWrite};
 pub use sequential::{SequentialDependency, SucceededTools};
 
