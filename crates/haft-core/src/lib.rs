@@ -91,7 +91,7 @@ pub use state::{
 };
 pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
-    ToolSource, dynamic_tool, function_tool,
+    ToolSource, dynamic_tool, function_tool, read_arguments,
 };
 pub use tool_specs::{ToolSpec, ToolSpecs};
 pub use typed_schema::{output_schema_of, schema_of};

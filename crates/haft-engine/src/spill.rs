@@ -9,7 +9,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft_core::{DefinitionError, ToolDefinition, ToolError, ToolObject, ToolOutput, dynamic_tool};
+use haft_core::{
+    DefinitionError, ToolDefinition, ToolError, ToolObject, ToolOutput, dynamic_tool,
+    read_arguments,
+};
+use serde::Deserialize;
 use serde_json::json;
 use tokio::fs::{File, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
@@ -205,19 +209,17 @@ pub fn recall_tool_result(store: Arc<SpillStore>) -> Result<Arc<dyn ToolObject>,
     Ok(dynamic_tool(definition, move |arguments, _| {
         let store = Arc::clone(&store);
         async move {
-            let number = |name: &str, default| match arguments.get(name) {
-                Some(number) => whole(number).unwrap_or(default),
-                None => default,
-            };
-            let call_id = arguments["tool_call_id"].as_str().unwrap_or_default();
-            let (offset, limit) = (number("offset", 0), number("limit", RECALL_BYTES));
-            let read = store
-                .read(call_id, offset, limit.min(MAX_RECALL_BYTES))
-                .await;
+            let Range {
+                tool_call_id,
+                offset,
+                limit,
+            } = read_arguments(&arguments)?;
+            let limit = limit.unwrap_or(RECALL_BYTES).min(MAX_RECALL_BYTES);
+            let read = store.read(&tool_call_id, offset.unwrap_or(0), limit).await;
             match read {
                 Ok(Some(text)) => Ok(ToolOutput::text(text)),
                 Ok(None) => Ok(ToolOutput::failure(format!(
-                    "Unknown tool_call_id '{call_id}'."
+                    "Unknown tool_call_id '{tool_call_id}'."
                 ))),
                 Err(error) => {
                     tracing::error!(%error, "a spilled result could not be read");
@@ -228,16 +230,12 @@ pub fn recall_tool_result(store: Arc<SpillStore>) -> Result<Arc<dyn ToolObject>,
     }))
 }
 
-/// A validated whole number, which may be written `3.0`.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast of a number out of range gives the nearest one, which is what is wanted"
-)]
-fn whole(number: &serde_json::Value) -> Option<u64> {
-    number
-        .as_u64()
-        .or_else(|| number.as_f64().map(|number| number as u64))
+/// The arguments of `recall_tool_result`.
+#[derive(Deserialize)]
+struct Range {
+    tool_call_id: String,
+    offset: Option<u64>,
+    limit: Option<u64>,
 }
 
 #[cfg(test)]

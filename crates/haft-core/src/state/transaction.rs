@@ -121,6 +121,11 @@ impl Transaction {
         Ok(())
     }
 
+    /// Whether a resource of this name will hear how the call ends.
+    pub fn has_resource(&self, name: &str) -> bool {
+        self.0.state.store().resources.contains_key(name)
+    }
+
     /// Whether the call was neither committed nor rolled back yet.
     pub fn is_open(&self) -> bool {
         !self.0.journal().over
