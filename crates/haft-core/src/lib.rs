@@ -12,6 +12,7 @@
 //! This crate must never do I/O, start a task or know a provider.
 
 mod annotations;
+mod approval;
 mod call;
 mod cancel;
 mod capabilities;
@@ -51,6 +52,7 @@ mod validator;
 mod view;
 
 pub use annotations::{Annotations, Example};
+pub use approval::{ApprovalRequest, Approver, Decision, SuspendAlways};
 pub use call::{FinishReason, RawArguments, ToolCall};
 pub use cancel::Cancel;
 pub use capabilities::{Capabilities, ForcedChoice};

@@ -101,7 +101,7 @@ const SAME_RESULTS: usize = 3;
 /// let report = detector.check("search", &arguments).unwrap();
 /// assert!(report.warning().starts_with("[loop warning 1] 'search' was called"));
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LoopDetector {
     options: LoopDetection,
     calls: VecDeque<Record>,

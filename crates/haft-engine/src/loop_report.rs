@@ -66,6 +66,14 @@ impl LoopReport {
         format!("[loop warning {number}] {sentence} {advice} or answer with what you have.")
     }
 
+    /// How often it was seen; for a sequence, the third time.
+    pub fn count(&self) -> usize {
+        match &self.kind {
+            LoopKind::Exact { count, .. } | LoopKind::SameResult { count, .. } => *count,
+            LoopKind::Pattern { .. } => 3,
+        }
+    }
+
     /// What repeats, as a sentence; it follows `Loop detected: ` where the run ends.
     pub fn sentence(&self) -> String {
         self.kind.to_string()

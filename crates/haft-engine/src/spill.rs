@@ -23,6 +23,9 @@ use crate::detect::digest_of;
 /// How much of a spilled result the model sees at once, in bytes.
 const HEAD_BYTES: usize = 512;
 
+/// The tool that reads what was kept.
+pub(crate) const RECALL_TOOL: &str = "recall_tool_result";
+
 /// How much `recall_tool_result` gives unless told otherwise, in bytes.
 const RECALL_BYTES: u64 = 4096;
 
@@ -179,7 +182,7 @@ async fn boundary(file: &mut File, at: u64) -> io::Result<u64> {
 
 /// The tool `recall_tool_result`, which reads what this store keeps.
 pub fn recall_tool_result(store: Arc<SpillStore>) -> Result<Arc<dyn ToolObject>, DefinitionError> {
-    let definition = ToolDefinition::builder("recall_tool_result")
+    let definition = ToolDefinition::builder(RECALL_TOOL)
         .description(
             "Read more of a tool result that was truncated. Gives `limit` bytes from byte `offset` on.",
         )

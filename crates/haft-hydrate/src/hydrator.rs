@@ -283,6 +283,7 @@ fn instantiate(
 /// assert_eq!(ids.assign(Some("call_9")), "call_9");
 /// assert_eq!(ids.assign(Some("call_9")), "call_1");
 /// assert_eq!(ids.assign(None), "call_2");
+/// assert_eq!(ids.assign(Some(&"x".repeat(65))), "call_3");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallIds {
@@ -296,9 +297,17 @@ impl CallIds {
         self.used.insert(id.into());
     }
 
-    /// The provider's id, or a new one if it gave none or one already used.
+    /// Lets a call that is hydrated once more keep its id.
+    pub fn release(&mut self, id: &str) {
+        self.used.remove(id);
+    }
+
+    /// The longest id that every provider takes back.
+    const MAX_BYTES: usize = 64;
+
+    /// The provider's id, or a new one if it gave none, one already used or one too long.
     pub fn assign(&mut self, provided: Option<&str>) -> String {
-        if let Some(id) = provided.filter(|id| !id.is_empty())
+        if let Some(id) = provided.filter(|id| (1..=Self::MAX_BYTES).contains(&id.len()))
             && self.used.insert(id.to_owned())
         {
             return id.to_owned();
