@@ -82,6 +82,13 @@ pub struct Run {
     keep_spill: bool,
 }
 
+/// A run ready to go.
+struct Prepared {
+    machine: Machine,
+    means: Means,
+    callbacks: Callbacks,
+}
+
 /// Why a run could not start. Nothing was sent.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -462,20 +469,34 @@ impl Run {
     }
 
     /// Starts the run. It goes on as far as the events are read.
-    pub fn start(mut self) -> Result<RunStream, RunError> {
-        self.check_limits()?;
+    pub fn start(self) -> Result<RunStream, RunError> {
+        let now = Moment::from(SystemTime::now());
+        let prepared = self.prepare(now, fastrand::u64(..))?;
+        Ok(RunStream {
+            cancel: prepared.means.cancel.clone(),
+            driver: Driver::new(prepared.machine, prepared.means),
+            callbacks: prepared.callbacks,
+        })
+    }
+
+    /// The machine of this run, for a host that drives it by itself: it says what time it is, gives
+    /// the seed of all chance in the run, and performs every effect.
+    pub fn into_machine(self, now: Moment, seed: u64) -> Result<Machine, RunError> {
+        Ok(self.prepare(now, seed)?.machine)
+    }
+
+    fn prepare(mut self, now: Moment, seed: u64) -> Result<Prepared, RunError> {
+        self.check_limits(now)?;
         let mut session = std::mem::take(&mut self.session);
         session.verify()?;
         self.answers.check(&session)?;
-        self.prepare(&mut session)?;
+        self.furnish(&mut session)?;
         let spill = self.prepare_spill()?;
-        let now = Moment::from(SystemTime::now());
-        let seed = fastrand::u64(..);
         let means = Means {
             model: Arc::clone(&self.environment.model),
             approver: self.approver,
             context: self.context,
-            cancel: self.cancel.clone(),
+            cancel: self.cancel,
             spill,
             on_checkpoint: self.on_checkpoint,
         };
@@ -495,14 +516,14 @@ impl Run {
             session.verify()?;
             Machine::start(environment, session, now, seed)
         };
-        Ok(RunStream {
-            driver: Driver::new(machine, means),
+        Ok(Prepared {
+            machine,
+            means,
             callbacks: self.callbacks,
-            cancel: self.cancel,
         })
     }
 
-    fn check_limits(&self) -> Result<(), RunError> {
+    fn check_limits(&self, now: Moment) -> Result<(), RunError> {
         let options = &self.environment.options;
         let zero = [
             ("max_tool_calls", options.max_tool_calls.map(u64::from)),
@@ -515,18 +536,16 @@ impl Run {
         if let Some((name, _)) = zero {
             return Err(RunError::ZeroLimit { name });
         }
-        let too_close = SystemTime::now() + Duration::from_secs(1);
+        // The clock ran while the run was being built: what was a second then still counts.
+        let too_close = now.plus(Duration::from_millis(900));
         match self.deadline {
-            // The clock runs while the run is being built: what was a second then still counts.
-            Some(deadline) if deadline + Duration::from_millis(100) < too_close => {
-                Err(RunError::DeadlineTooClose)
-            }
+            Some(deadline) if Moment::from(deadline) < too_close => Err(RunError::DeadlineTooClose),
             _ => Ok(()),
         }
     }
 
     /// Puts everything that the builder gathered into the environment.
-    fn prepare(&mut self, session: &mut Session) -> Result<(), RunError> {
+    fn furnish(&mut self, session: &mut Session) -> Result<(), RunError> {
         if session.id.is_empty() {
             session.id = new_id("conv");
         }

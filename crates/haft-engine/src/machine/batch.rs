@@ -156,7 +156,8 @@ impl Machine {
             return self.end_incomplete(IncompleteReason::LoopDetected, message);
         }
         if self.environment.parallel_tool_calls == Some(false) {
-            for call in batch.calls.iter_mut().skip(1) {
+            let rest = batch.calls.iter_mut().skip(1);
+            for call in rest.filter(|call| !call.is_past()) {
                 self.settle_unexecuted(call, NotExecuted::OneAtATime);
             }
         }

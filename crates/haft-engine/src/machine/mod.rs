@@ -131,7 +131,8 @@ impl Machine {
         if let Input::Cancel = input {
             return self.cancel();
         }
-        if self.deadline_passed() {
+        // A call that came to its end did so, however late: its result counts.
+        if self.deadline_passed() && !matches!(input, Input::Finished { .. }) {
             return self.expire();
         }
         match input {

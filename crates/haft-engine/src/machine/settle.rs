@@ -97,6 +97,10 @@ impl Machine {
                 None => self.settle(call, settled),
             }
         }
+        if self.deadline_passed() {
+            self.phase = Phase::Executing(batch);
+            return self.expire();
+        }
         self.advance(batch);
     }
 

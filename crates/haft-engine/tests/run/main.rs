@@ -20,6 +20,7 @@ mod parallel;
 mod retries;
 mod rounds;
 mod script;
+mod state;
 mod tools;
 mod typed_answers;
 mod waiting;
