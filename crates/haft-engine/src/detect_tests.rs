@@ -105,6 +105,7 @@ fn the_options_change_what_is_reported() {
     assert_eq!(reports(&zero_lengths, "AAA"), ["#3 pattern A Warn"]);
 }
 
+/// R28: `within the last n calls`, because they need not be adjacent.
 #[test]
 fn warnings_read_as_written() {
     let mut detector = LoopDetector::new(LoopDetection::default());
