@@ -57,6 +57,6 @@ pub use policies::{
     FilesSeen, ReadBeforeWrite, SequentialDependency, SucceededTools, check_all, tell_all,
 };
 pub use retry::{Backoff, FailedAttempt, RetryPolicy};
-pub use run::{Run, RunError, RunStream};
+pub use run::{Run, RunError, RunStream, run};
 pub use session::Session;
 pub use spill::{SpillStore, recall_tool_result};

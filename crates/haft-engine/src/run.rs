@@ -82,6 +82,13 @@ pub struct Run {
     keep_spill: bool,
 }
 
+/// A run of this model: the same as [`Run::new`], where a verb reads better.
+///
+/// The facade's `haft::Run` is the trait of struct tools; there this is the way to a run.
+pub fn run(model: impl Model) -> Run {
+    Run::new(model)
+}
+
 /// A run ready to go.
 struct Prepared {
     machine: Machine,
