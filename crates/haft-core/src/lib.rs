@@ -27,6 +27,7 @@ mod definition_json;
 mod gate;
 mod item;
 mod kind;
+mod local_ref;
 mod model;
 mod model_error;
 mod model_event;
@@ -66,6 +67,7 @@ pub use item::{
     Reasoning, Role,
 };
 pub use kind::{CustomKind, ToolKind};
+pub use local_ref::resolve_local_ref;
 pub use model::{Model, ModelOptions, ModelRequest, ModelStream, OutputFormat, Streaming};
 pub use model_error::{ModelError, ModelErrorKind};
 pub use model_event::{Assembly, ItemKind, ModelEvent, ModelResponse};
@@ -80,7 +82,7 @@ pub use provenance::{
 pub use reference::ToolRef;
 pub use render_cache::{RenderCache, RenderKey};
 pub use repair::{RepairClass, RepairEvent, RepairKind};
-pub use schema::{subschemas, value_depth_exceeds};
+pub use schema::{subschemas, subschemas_mut, value_depth_exceeds};
 pub use scorer::{Score, ScoreError, Scorer, Scoring, scorer_fn};
 pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
