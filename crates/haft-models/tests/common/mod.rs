@@ -1,0 +1,6 @@
+//! What the tests of all adapters share: one conversation and a server that plays given bytes.
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+pub mod conversation;
+pub mod server;
