@@ -10,13 +10,20 @@
 //! cut off, an answer that broke off is an error. It must never decide about tools, keep a
 //! conversation, or show a key to anybody but the provider that it is for.
 
+mod answer;
+mod anthropic;
 mod config;
 pub mod frame;
 pub mod http;
 mod lift;
 pub mod lower;
+mod openai_responses;
+mod wire;
 
+pub use anthropic::Anthropic;
 pub use config::{
     Adapter, CapabilityOverrides, ConfigError, HeaderSource, Lookup, ModelConfig, from_config,
     from_config_with, process_environment, required_variable,
 };
+pub use lower::{Thinking, ThoughtsBack};
+pub use openai_responses::OpenAiResponses;

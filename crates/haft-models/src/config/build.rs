@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use haft_core::Model;
 
-use super::{ConfigError, Lookup, ModelConfig, process_environment, required_variable};
+use super::{Adapter, ConfigError, Lookup, ModelConfig, process_environment, required_variable};
 use crate::http::{Connection, Http, Secret};
+use crate::{Anthropic, OpenAiResponses};
 
 /// Makes the model that an entry describes.
 pub fn from_config(config: &ModelConfig) -> Result<Arc<dyn Model>, ConfigError> {
@@ -25,18 +26,20 @@ pub fn from_config_with(
             "it is empty: give the provider's name of the model",
         ));
     }
-    let _parts = Parts {
+    let parts = Parts {
         config,
         variables,
         http,
     };
-    match config.adapter {
+    Ok(match config.adapter {
+        Adapter::Anthropic => Arc::new(Anthropic::configured(&parts)?),
+        Adapter::OpenaiResponses => Arc::new(OpenAiResponses::configured(&parts)?),
         // Each further adapter: `Adapter::X => Arc::new(X::configured(&parts)?)`.
         other => {
             let reason = format!("`{}` is not part of this build", other.as_str());
-            Err(config.invalid("adapter", reason))
+            return Err(config.invalid("adapter", reason));
         }
-    }
+    })
 }
 
 /// What every adapter makes itself from.

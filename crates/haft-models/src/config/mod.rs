@@ -8,6 +8,7 @@ mod build;
 mod capabilities;
 mod secrets;
 
+pub(crate) use build::Parts;
 pub use build::{from_config, from_config_with};
 pub use capabilities::CapabilityOverrides;
 pub use secrets::{HeaderSource, process_environment, required_variable};

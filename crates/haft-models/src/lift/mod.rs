@@ -4,8 +4,14 @@
 //! documented: every item is begun and done, `Finished` comes once and last. An answer that breaks
 //! off is an error, never a normal end.
 
+mod anthropic;
+mod responses;
+mod restoring;
 mod stream;
 
+pub(crate) use anthropic::AnthropicLift;
+pub(crate) use responses::ResponsesLift;
+pub(crate) use restoring::{Restoring, restored};
 pub(crate) use stream::{Flow, Lift, lifted};
 
 use std::collections::VecDeque;
