@@ -7,8 +7,8 @@ mod playing;
 use common::conversation;
 use common::server::{Ending, Reply, Server};
 use haft_core::{
-    FinishReason, Item, Model as _, ModelErrorKind, ModelRequest, Streaming, ToolChoice,
-    ToolDefinition, ToolSpecs,
+    FinishReason, Item, ItemStatus, Model as _, ModelErrorKind, ModelRequest, Streaming,
+    ToolChoice, ToolDefinition, ToolSpecs,
 };
 use haft_models::{Anthropic, Thinking};
 use playing::{Played, chunkings, play};
@@ -133,7 +133,11 @@ async fn a_whole_answer_gives_events_too() {
     request.options.stream = Streaming::Whole;
     let response = play(&model(&server), request).await.response();
     assert_eq!(response.finish, FinishReason::Length);
-    assert_eq!(response.items.len(), 2);
+    let Item::FunctionCall(call) = &response.items[1] else {
+        panic!("{response:?}")
+    };
+    assert_eq!(call.arguments, r#"{"city":"Oslo"}"#);
+    assert_eq!(call.status, Some(ItemStatus::Incomplete));
     assert_eq!(server.request().json().get("stream"), None);
 }
 

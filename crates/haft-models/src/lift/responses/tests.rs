@@ -1,5 +1,5 @@
 use super::*;
-use haft_core::{ModelResponse, Usage};
+use haft_core::{Item, ModelResponse, Usage};
 use serde_json::json;
 
 /// The events of a stream, or the error that it ends with.

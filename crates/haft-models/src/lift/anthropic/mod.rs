@@ -6,20 +6,18 @@
 //! only then it is known whether the token limit fell into it. It must never turn a stream that
 //! broke off into a finished answer.
 
-use haft_core::{
-    ContentPart, FinishReason, FunctionCall, Item, ItemKind, ItemStatus, Message as MessageItem,
-    ModelError, ModelErrorKind, ModelEvent, Reasoning, Role,
-};
+mod open;
+
+use haft_core::{FinishReason, ItemKind, ItemStatus, ModelError, ModelErrorKind, ModelEvent};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Events, Flow, Lift};
 use crate::frame::SseEvent;
 use crate::http::in_stream;
-use crate::wire::anthropic::{
-    BLOCK_MARK, Block, Delta, Event, Message, REDACTED_MARK, SIGNATURE_MARK, WireUsage, finish_of,
-};
+use crate::wire::anthropic::{BLOCK_MARK, Block, Delta, Event, Message, WireUsage, finish_of};
+use open::Open;
 
 /// Where the answer of one request stands.
 #[derive(Default)]
@@ -33,38 +31,6 @@ pub(crate) struct AnthropicLift {
     block: Option<u64>,
     stop_reason: Option<String>,
     usage: Option<WireUsage>,
-}
-
-/// The item that is being written.
-enum Open {
-    /// Text blocks in a row. It is announced with its first letter: there are no empty messages.
-    Text {
-        index: Option<usize>,
-        parts: Vec<String>,
-    },
-    Call {
-        index: usize,
-        call_id: String,
-        name: String,
-        /// The pieces, one after the other.
-        written: String,
-        /// What the block began with: `{}` in streams, everything in a whole answer.
-        input: String,
-    },
-    Thinking {
-        index: usize,
-        text: String,
-        signature: Option<String>,
-    },
-    Redacted {
-        index: usize,
-        data: String,
-    },
-    Other {
-        index: usize,
-        block: Map<String, Value>,
-        written: String,
-    },
 }
 
 impl Lift for AnthropicLift {
@@ -323,103 +289,10 @@ impl AnthropicLift {
 
     fn close(&mut self, status: Option<ItemStatus>, out: &mut Events) {
         self.block = None;
-        let (index, item) = match self.open.take() {
-            None | Some(Open::Text { index: None, .. }) => return,
-            Some(Open::Text {
-                index: Some(index),
-                parts,
-            }) => (index, message_item(parts, status)),
-            Some(Open::Call {
-                index,
-                call_id,
-                name,
-                written,
-                input,
-            }) => {
-                // Nothing written means `{}`, as the block began, unless the limit fell there.
-                let arguments = if written.is_empty() && status.is_none() {
-                    input
-                } else {
-                    written.clone()
-                };
-                if written.is_empty() && !arguments.is_empty() {
-                    let text = arguments.clone();
-                    out.push_back(ModelEvent::ArgumentsDelta { index, text });
-                }
-                let item = Item::FunctionCall(FunctionCall {
-                    id: None,
-                    status,
-                    call_id,
-                    name,
-                    arguments,
-                    extra: Map::new(),
-                });
-                (index, item)
-            }
-            Some(Open::Thinking {
-                index,
-                text,
-                signature,
-            }) => {
-                let content = (!text.is_empty()).then_some(ContentPart::ReasoningText { text });
-                let item = Item::Reasoning(Reasoning {
-                    status,
-                    content: content.into_iter().collect(),
-                    // Without a signature the provider would refuse the block.
-                    encrypted_content: signature
-                        .filter(|signature| !signature.is_empty())
-                        .map(|signature| format!("{SIGNATURE_MARK}{signature}")),
-                    ..Reasoning::default()
-                });
-                (index, item)
-            }
-            Some(Open::Redacted { index, data }) => {
-                let item = Item::Reasoning(Reasoning {
-                    encrypted_content: Some(format!("{REDACTED_MARK}{data}")),
-                    ..Reasoning::default()
-                });
-                (index, item)
-            }
-            Some(Open::Other {
-                index,
-                block,
-                written,
-            }) => (index, other_item(block, written)),
-        };
-        out.push_back(ModelEvent::ItemDone { index, item });
-    }
-}
-
-impl Open {
-    fn text() -> Self {
-        Self::Text {
-            index: None,
-            parts: vec![String::new()],
+        if let Some(open) = self.open.take() {
+            open.finish(status, out);
         }
     }
-}
-
-fn message_item(parts: Vec<String>, status: Option<ItemStatus>) -> Item {
-    let parts = parts.into_iter().filter(|part| !part.is_empty());
-    Item::Message(MessageItem {
-        status,
-        content: parts.map(ContentPart::output_text).collect(),
-        ..MessageItem::new(Role::Assistant, "")
-    })
-}
-
-/// A block that haft does not know, to be sent back as it came.
-fn other_item(mut block: Map<String, Value>, written: String) -> Item {
-    if !written.is_empty() {
-        let input = serde_json::from_str(&written).unwrap_or(Value::String(written));
-        block.insert("input".into(), input);
-    }
-    let kind = block.get("type").and_then(Value::as_str).unwrap_or("block");
-    let kind = format!("{BLOCK_MARK}{kind}");
-    Item::Other(Map::from_iter([
-        ("type".into(), kind.into()),
-        ("block".into(), block.into()),
-    ]))
 }
 
 fn place(event: &Event<'_>) -> Option<u64> {
@@ -440,5 +313,4 @@ fn failure(error: Option<&Value>) -> ModelError {
 }
 
 #[cfg(test)]
-#[path = "anthropic_tests.rs"]
 mod tests;

@@ -1,5 +1,5 @@
 use super::*;
-use haft_core::{ModelResponse, Usage};
+use haft_core::{ContentPart, Item, ModelResponse, Usage};
 
 /// The events of a stream, or the error that it ends with.
 fn lifted(data: &[&str]) -> Result<Vec<ModelEvent>, ModelError> {
