@@ -154,6 +154,8 @@ async fn connection(
     replies: Arc<Mutex<VecDeque<Reply>>>,
     seen: Arc<Mutex<Vec<Recorded>>>,
 ) {
+    // Pieces go out as they are; the system would wait to put them together.
+    let _ = stream.set_nodelay(true);
     let mut held = Vec::new();
     while let Some(request) = read_request(&mut stream, &mut held).await {
         seen.lock().unwrap().push(request);
