@@ -5,6 +5,8 @@
 //! off is an error, never a normal end.
 
 mod anthropic;
+#[cfg(test)]
+mod invariants;
 mod responses;
 mod restoring;
 mod stream;

@@ -1,5 +1,6 @@
 use super::*;
 use haft_core::{ContentPart, Item, ModelResponse, Usage};
+use proptest::prelude::*;
 
 /// The events of a stream, or the error that it ends with.
 fn lifted(data: &[&str]) -> Result<Vec<ModelEvent>, ModelError> {
@@ -242,5 +243,68 @@ fn a_whole_answer_is_lifted_like_a_stream() {
     for body in ["{}", "", "<html>"] {
         let error = AnthropicLift::whole(body).unwrap_err();
         assert_eq!(error.kind, ModelErrorKind::Protocol, "{body}");
+    }
+}
+
+fn odd_event() -> impl Strategy<Value = String> {
+    let kind = proptest::sample::select(vec![
+        "message_start",
+        "content_block_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+        "ping",
+    ]);
+    let block = proptest::sample::select(vec![
+        json!({"type": "text", "text": ""}),
+        json!({"type": "text", "text": "x"}),
+        json!({"type": "tool_use", "id": "t", "name": "n", "input": {}}),
+        json!({"type": "tool_use", "input": null}),
+        json!({"type": "thinking", "thinking": ""}),
+        json!({"type": "redacted_thinking", "data": "d"}),
+        json!({"type": "mystery", "input": 3}),
+    ]);
+    let delta = proptest::sample::select(vec![
+        json!({"type": "text_delta", "text": "x"}),
+        json!({"type": "text_delta"}),
+        json!({"type": "thinking_delta", "thinking": "x"}),
+        json!({"type": "signature_delta", "signature": "s"}),
+        json!({"type": "input_json_delta", "partial_json": "{"}),
+        json!({"type": "citations_delta"}),
+        json!({"stop_reason": "max_tokens"}),
+    ]);
+    let place = proptest::sample::select(vec![json!(0), Value::Null]);
+    (kind, block, delta, place).prop_map(|(kind, block, delta, place)| {
+        json!({"type": kind, "index": place, "content_block": block, "delta": delta,
+            "message": {"id": "m"}})
+        .to_string()
+    })
+}
+
+proptest! {
+    #[test]
+    fn events_are_in_order_however_odd_the_server_is(
+        data in proptest::collection::vec(odd_event(), 0..24),
+    ) {
+        let mut lift = AnthropicLift::default();
+        let mut events = Events::new();
+        let mut is_broken = false;
+        for data in data {
+            let frame = SseEvent { data, ..SseEvent::default() };
+            match lift.take(frame, &mut events) {
+                Ok(Flow::Over) => break,
+                Ok(_) => {}
+                // A piece out of place ends the answer; what came before it must still hold.
+                Err(_) => {
+                    is_broken = true;
+                    break;
+                }
+            }
+        }
+        let is_finished = !is_broken && lift.end(&mut events).is_ok();
+        crate::lift::invariants::check(events.make_contiguous(), is_finished);
     }
 }

@@ -85,7 +85,7 @@ impl Items {
             };
             let known = ids_of(&item)
                 .find_map(|id| self.by_id.get(id).copied())
-                .filter(|&index| index < streamed && !matched[index])
+                .filter(|&index| index < streamed && !matched[index] && self.seen[index].is(&kind))
                 .or_else(|| {
                     Some(position)
                         .filter(|index| *index < streamed)

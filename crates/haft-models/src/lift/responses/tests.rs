@@ -1,5 +1,6 @@
 use super::*;
 use haft_core::{Item, ModelResponse, Usage};
+use proptest::prelude::*;
 use serde_json::json;
 
 /// The events of a stream, or the error that it ends with.
@@ -335,4 +336,66 @@ fn an_item_of_the_final_response_is_neither_lost_nor_taken_twice() {
     let output = completed(&[call("3", "a"), call("4", "b")]);
     let events = lifted(&[&done("1", "a"), &done("2", "b"), &output]).unwrap();
     assert_eq!(response(&events).items.len(), 2);
+}
+
+fn odd_event() -> impl Strategy<Value = String> {
+    let kind = proptest::sample::select(vec![
+        "created",
+        "output_item.added",
+        "output_item.done",
+        "output_text.delta",
+        "output_text.done",
+        "refusal.delta",
+        "reasoning_text.delta",
+        "reasoning_summary_text.delta",
+        "function_call_arguments.delta",
+        "function_call_arguments.done",
+        "completed",
+        "incomplete",
+        "unheard_of",
+    ]);
+    let id = || proptest::sample::select(vec![json!("a"), json!("b"), json!(""), Value::Null]);
+    let item = (
+        proptest::sample::select(vec!["message", "function_call", "reasoning", "mystery"]),
+        id(),
+        id(),
+        proptest::sample::select(vec![json!("{}"), json!({"a": 1}), Value::Null]),
+    )
+        .prop_map(|(kind, id, call_id, arguments)| {
+            json!({"type": kind, "id": id, "call_id": call_id, "name": "n", "arguments": arguments,
+                "content": [{"type": "output_text", "text": "xy"}]})
+        });
+    let place = proptest::sample::select(vec![json!(0), json!(1), json!(-1), Value::Null]);
+    let items = proptest::collection::vec(item, 1..4);
+    let text = proptest::sample::select(vec![json!("x"), json!(""), json!(3)]);
+    (kind, id(), place, items, text).prop_map(|(kind, id, place, items, text)| {
+        json!({"type": format!("response.{kind}"), "item_id": id, "output_index": place,
+            "item": items[0], "delta": text, "text": text, "arguments": text,
+            "response": {"output": items}})
+        .to_string()
+    })
+}
+
+proptest! {
+    #[test]
+    fn events_are_in_order_however_odd_the_server_is(
+        data in proptest::collection::vec(odd_event(), 0..24),
+    ) {
+        let mut lift = ResponsesLift::default();
+        let mut events = Events::new();
+        let mut ended = Ok(());
+        for data in data {
+            let frame = SseEvent { data, ..SseEvent::default() };
+            match lift.take(frame, &mut events) {
+                Ok(Flow::Over) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    ended = Err(error);
+                    break;
+                }
+            }
+        }
+        let is_finished = ended.is_ok() && lift.end(&mut events).is_ok();
+        crate::lift::invariants::check(events.make_contiguous(), is_finished);
+    }
 }
