@@ -55,17 +55,17 @@ impl Anthropic {
     /// A model by its name, with the key in `ANTHROPIC_API_KEY`, at `ANTHROPIC_BASE_URL` if that is
     /// set.
     pub fn from_env(model: impl Into<String>) -> Result<Self, ConfigError> {
-        Self::from_variables(model, &process_environment)
+        Self::from_env_with(model, &process_environment)
     }
 
     /// [`from_env`](Self::from_env), with variables from elsewhere.
     ///
     /// ```
     /// use haft_models::Anthropic;
-    /// let error = Anthropic::from_variables("claude-sonnet-5", &|_| None).unwrap_err();
+    /// let error = Anthropic::from_env_with("claude-sonnet-5", &|_| None).unwrap_err();
     /// assert!(error.to_string().contains("`ANTHROPIC_API_KEY`"));
     /// ```
-    pub fn from_variables(
+    pub fn from_env_with(
         model: impl Into<String>,
         variables: Lookup<'_>,
     ) -> Result<Self, ConfigError> {

@@ -43,17 +43,17 @@ impl OpenAiResponses {
 
     /// A model by its name, with the key in `OPENAI_API_KEY`, at `OPENAI_BASE_URL` if that is set.
     pub fn from_env(model: impl Into<String>) -> Result<Self, ConfigError> {
-        Self::from_variables(model, &process_environment)
+        Self::from_env_with(model, &process_environment)
     }
 
     /// [`from_env`](Self::from_env), with variables from elsewhere.
     ///
     /// ```
     /// use haft_models::OpenAiResponses;
-    /// let error = OpenAiResponses::from_variables("gpt-5.2", &|_| None).unwrap_err();
+    /// let error = OpenAiResponses::from_env_with("gpt-5.2", &|_| None).unwrap_err();
     /// assert!(error.to_string().contains("`OPENAI_API_KEY`"));
     /// ```
-    pub fn from_variables(
+    pub fn from_env_with(
         model: impl Into<String>,
         variables: Lookup<'_>,
     ) -> Result<Self, ConfigError> {

@@ -38,12 +38,13 @@ async fn played(reply: Reply, request: ModelRequest) -> Played {
 #[tokio::test]
 async fn the_shared_conversation_is_sent_as_the_api_wants_it() {
     let server = Server::start([Reply::sse(SHORT)]).await;
-    let request = ModelRequest {
+    let mut request = ModelRequest {
         conversation: conversation::conversation_with_image_output(),
         tool_choice: Some(ToolChoice::Auto),
         parallel_tool_calls: Some(false),
         ..conversation::request()
     };
+    request.conversation.push(conversation::unknown_item());
     play(&model(&server), request).await.response();
     let request = server.request();
     assert_eq!(
@@ -249,7 +250,7 @@ async fn a_budget_of_thoughts_is_for_older_models() {
 
 #[test]
 fn variables_give_key_and_address() {
-    let missing = Anthropic::from_variables("claude-x", &|_| None).unwrap_err();
+    let missing = Anthropic::from_env_with("claude-x", &|_| None).unwrap_err();
     assert!(
         missing.to_string().contains("`ANTHROPIC_API_KEY`"),
         "{missing}"
@@ -259,7 +260,7 @@ fn variables_give_key_and_address() {
         "ANTHROPIC_BASE_URL" => Some("not an address".into()),
         _ => None,
     };
-    let error = Anthropic::from_variables("claude-x", &variables).unwrap_err();
+    let error = Anthropic::from_env_with("claude-x", &variables).unwrap_err();
     assert!(!error.to_string().contains("hunter22"), "{error}");
 }
 

@@ -215,7 +215,7 @@ async fn a_server_that_knows_no_named_choice_gets_only_the_tool() {
 
 #[test]
 fn variables_give_key_and_address() {
-    let missing = OpenAiResponses::from_variables("gpt-x", &|_| None).unwrap_err();
+    let missing = OpenAiResponses::from_env_with("gpt-x", &|_| None).unwrap_err();
     assert!(
         missing.to_string().contains("`OPENAI_API_KEY`"),
         "{missing}"
@@ -225,7 +225,7 @@ fn variables_give_key_and_address() {
         "OPENAI_BASE_URL" => Some("not an address".into()),
         _ => None,
     };
-    let error = OpenAiResponses::from_variables("gpt-x", &variables).unwrap_err();
+    let error = OpenAiResponses::from_env_with("gpt-x", &variables).unwrap_err();
     assert!(!error.to_string().contains("hunter22"), "{error}");
 }
 

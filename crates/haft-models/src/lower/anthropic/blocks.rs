@@ -1,8 +1,9 @@
 //! Items to content blocks, each rendered once.
 //!
-//! What comes in: one item. What goes out: the JSON texts of its blocks and where they belong. What
-//! this API has no place for is an error that names it, never left out; only what another provider
-//! thought, which nobody else can read, stays behind.
+//! What comes in: one item. What goes out: the JSON texts of its blocks and where they belong. A
+//! part of a message that this API has no place for is an error that names it; in the output of a
+//! tool it is named in brackets, for a run must not end by it. Items of other protocols, and what
+//! another provider thought and nobody else can read, stay behind.
 
 use std::fmt::Write as _;
 
@@ -68,11 +69,10 @@ pub(super) fn render(item: &Item) -> Result<Blocks, ModelError> {
     Ok(match item {
         Item::Message(message) => message_blocks(message)?,
         Item::FunctionCall(call) => Blocks::Call(call_block(call)),
-        Item::FunctionCallOutput(output) => Blocks::Output(output_block(output)?),
+        Item::FunctionCallOutput(output) => Blocks::Output(output_block(output)),
         Item::Reasoning(reasoning) => thinking_block(reasoning)
             .map_or(Blocks::Nothing, |block| Blocks::Assistant(vec![block])),
-        Item::Other(members) => other_block(members)?,
-        other => return Err(unsupported("item", other.kind())),
+        other => other_block(other),
     })
 }
 
@@ -88,8 +88,7 @@ fn message_blocks(message: &Message) -> Result<Blocks, ModelError> {
         Role::System | Role::Developer => {
             let mut text = String::new();
             for part in &message.content {
-                let part_text =
-                    text_of(part).ok_or_else(|| unsupported("part", part_type(part)))?;
+                let part_text = text_of(part).ok_or_else(|| unsupported(part_type(part)))?;
                 text.push_str(part_text);
             }
             if text.is_empty() {
@@ -130,7 +129,7 @@ fn part_json(part: &ContentPart) -> Option<Result<Value, ModelError>> {
     };
     let block =
         source.and_then(|(kind, url)| Some(json!({"type": kind, "source": source_of(url)?})));
-    Some(block.ok_or_else(|| unsupported("part", part_type(part))))
+    Some(block.ok_or_else(|| unsupported(part_type(part))))
 }
 
 /// The text of a part, refusals and parts with members of their own included.
@@ -181,15 +180,21 @@ fn call_block(call: &FunctionCall) -> Block {
     ))
 }
 
-fn output_block(output: &FunctionCallOutput) -> Result<Block, ModelError> {
+fn output_block(output: &FunctionCallOutput) -> Block {
     let mut block = Map::new();
     block.insert("type".into(), "tool_result".into());
     block.insert("tool_use_id".into(), legal_id(&output.call_id).into());
     let content = match &output.output {
         CallOutput::Text(text) => Value::from(text.as_str()),
         CallOutput::Parts(parts) => {
-            let blocks = parts.iter().filter_map(part_json);
-            Value::Array(blocks.collect::<Result<_, _>>()?)
+            let named = |part| {
+                let kind = part_type(part);
+                json!({"type": "text", "text": format!("[unsupported content: {kind}]")})
+            };
+            let blocks = parts
+                .iter()
+                .filter_map(|part| Some(part_json(part)?.unwrap_or_else(|_| named(part))));
+            blocks.collect()
         }
     };
     if content != "" && content != json!([]) {
@@ -201,7 +206,7 @@ fn output_block(output: &FunctionCallOutput) -> Result<Block, ModelError> {
     if output.is_error {
         block.insert("is_error".into(), true.into());
     }
-    Ok(Block::of(&Value::Object(block)))
+    Block::of(&Value::Object(block))
 }
 
 /// What the model thought here, unchanged; none for thoughts of other providers.
@@ -221,14 +226,20 @@ fn thinking_block(reasoning: &Reasoning) -> Option<Block> {
     Some(Block::unmarked(&json))
 }
 
-fn other_block(members: &Map<String, Value>) -> Result<Blocks, ModelError> {
-    let kind = members.get("type").and_then(Value::as_str).unwrap_or("");
-    match members.get("block") {
-        Some(block) if kind.starts_with(BLOCK_MARK) => {
-            Ok(Blocks::Assistant(vec![Block::of(block)]))
-        }
-        _ => Err(unsupported("item", kind)),
+/// A block of this provider that haft does not know, as it came; nothing for items of others.
+fn other_block(item: &Item) -> Blocks {
+    let kind = item.kind();
+    if let Item::Other(members) = item
+        && let Some(block) = members.get("block")
+        && kind.starts_with(BLOCK_MARK)
+    {
+        return Blocks::Assistant(vec![Block::of(block)]);
     }
+    tracing::warn!(
+        kind,
+        "an item is left out: this provider has no place for it"
+    );
+    Blocks::Nothing
 }
 
 /// The id of a call as this provider takes it: letters, digits, `_` and `-`. Every other byte is
@@ -247,10 +258,10 @@ fn legal_id(id: &str) -> String {
     legal
 }
 
-fn unsupported(what: &str, kind: &str) -> ModelError {
+fn unsupported(kind: &str) -> ModelError {
     ModelError::new(
         ModelErrorKind::InvalidRequest,
-        format!("the Messages API has no place for the {what} `{kind}`: leave it out"),
+        format!("the Messages API has no place for a part of type `{kind}`: leave it out"),
     )
     .with_code("unsupported_content")
 }
@@ -365,7 +376,16 @@ mod tests {
             "content": [{"type": "input_video", "video_url": "https://example.com/v"}]});
         let error = render(&serde_json::from_value(video).unwrap()).unwrap_err();
         assert!(error.message.contains("`input_video`"), "{error}");
-        let error = render(&serde_json::from_value(json!({"type": "mcp_call"})).unwrap());
-        assert!(error.unwrap_err().message.contains("`mcp_call`"));
+        let output: Item = serde_json::from_value(json!({"type": "function_call_output",
+            "call_id": "c", "output": [{"type": "input_audio"}, {"type": "input_text", "text": "a"}]}))
+        .unwrap();
+        assert_eq!(
+            blocks(&output),
+            [
+                r#"{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"[unsupported content: input_audio]"},{"type":"text","text":"a"}]}"#
+            ]
+        );
+        let item: Item = serde_json::from_value(json!({"type": "mystery_call"})).unwrap();
+        assert!(blocks(&item).is_empty());
     }
 }
