@@ -15,8 +15,13 @@ pub mod frame;
 pub mod http;
 mod lift;
 pub mod lower;
+mod ollama;
+mod openai_chat;
+mod wire;
 
 pub use config::{
     Adapter, CapabilityOverrides, ConfigError, HeaderSource, Lookup, ModelConfig, from_config,
     from_config_with, process_environment, required_variable,
 };
+pub use ollama::Ollama;
+pub use openai_chat::{ChatQuirks, ChatServer, OpenAiChat};

@@ -5,5 +5,9 @@
 //! could not take is left out with a reason; it never spoils the request.
 
 pub(crate) mod body;
+pub(crate) mod chat;
+pub(crate) mod offer;
+pub(crate) mod ollama;
 pub mod schema;
 pub mod tools;
+pub(crate) mod turns;
