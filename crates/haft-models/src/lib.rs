@@ -17,6 +17,8 @@ pub mod frame;
 pub mod http;
 mod lift;
 pub mod lower;
+mod ollama;
+mod openai_chat;
 mod openai_responses;
 mod wire;
 
@@ -26,4 +28,6 @@ pub use config::{
     from_config_with, process_environment, required_variable,
 };
 pub use lower::{Thinking, ThoughtsBack};
+pub use ollama::Ollama;
+pub use openai_chat::{ChatQuirks, ChatServer, OpenAiChat};
 pub use openai_responses::OpenAiResponses;

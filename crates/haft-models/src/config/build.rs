@@ -6,7 +6,7 @@ use haft_core::Model;
 
 use super::{Adapter, ConfigError, Lookup, ModelConfig, process_environment, required_variable};
 use crate::http::{Connection, Http, Secret};
-use crate::{Anthropic, OpenAiResponses};
+use crate::{Anthropic, Ollama, OpenAiChat, OpenAiResponses};
 
 /// Makes the model that an entry describes.
 pub fn from_config(config: &ModelConfig) -> Result<Arc<dyn Model>, ConfigError> {
@@ -26,6 +26,9 @@ pub fn from_config_with(
             "it is empty: give the provider's name of the model",
         ));
     }
+    if config.chat.is_some() && config.adapter != Adapter::OpenaiChat {
+        return Err(config.invalid("chat", "it is for `adapter = \"openai-chat\"` only"));
+    }
     let parts = Parts {
         config,
         variables,
@@ -34,6 +37,8 @@ pub fn from_config_with(
     Ok(match config.adapter {
         Adapter::Anthropic => Arc::new(Anthropic::configured(&parts)?),
         Adapter::OpenaiResponses => Arc::new(OpenAiResponses::configured(&parts)?),
+        Adapter::OpenaiChat => Arc::new(OpenAiChat::configured(&parts)?),
+        Adapter::Ollama => Arc::new(Ollama::configured(&parts)?),
         // Each further adapter: `Adapter::X => Arc::new(X::configured(&parts)?)`.
         other => {
             let reason = format!("`{}` is not part of this build", other.as_str());
@@ -54,12 +59,17 @@ impl Parts<'_> {
     /// The key that the entry names. Without one, `usual` is read if the entry names no address of
     /// its own: the provider itself wants a key, a server of one's own mostly none.
     pub(crate) fn api_key(&self, usual: &str) -> Result<Option<Secret>, ConfigError> {
-        match self.config.api_key(self.variables)? {
+        match self.named_api_key()? {
             None if self.config.base_url.is_none() => {
                 required_variable(usual, self.variables).map(Some)
             }
             key => Ok(key),
         }
+    }
+
+    /// The key that the entry names, if it names one.
+    pub(crate) fn named_api_key(&self) -> Result<Option<Secret>, ConfigError> {
+        self.config.api_key(self.variables)
     }
 
     /// The entry's connection without its key.

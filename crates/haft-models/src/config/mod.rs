@@ -37,6 +37,7 @@ pub type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
 ///     "idle_timeout": 300
 /// }))?;
 /// assert_eq!(config.adapter, Adapter::OpenaiChat);
+/// assert_eq!(haft_models::from_config(&config)?.name(), "qwen3-8b");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -82,6 +83,9 @@ pub struct ModelConfig {
     /// Members to put into every request as they are.
     #[serde(default)]
     pub extra: Map<String, Value>,
+    /// What is special about an `openai-chat` server.
+    #[serde(default)]
+    pub chat: Option<crate::ChatQuirks>,
 }
 
 impl ModelConfig {
@@ -102,6 +106,7 @@ impl ModelConfig {
             idle_timeout: None,
             capabilities: CapabilityOverrides::default(),
             extra: Map::new(),
+            chat: None,
         }
     }
 
@@ -193,3 +198,7 @@ pub enum ConfigError {
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
 }
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -32,8 +32,8 @@ impl Default for Timeouts {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
-            header: Duration::from_secs(300),
-            idle: Duration::from_secs(120),
+            header: Duration::from_mins(5),
+            idle: Duration::from_mins(2),
             max_body_bytes: 256 * 1024 * 1024,
         }
     }

@@ -6,9 +6,13 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod body;
+pub(crate) mod chat;
+pub(crate) mod offer;
+pub(crate) mod ollama;
 pub(crate) mod responses;
 pub mod schema;
 pub mod tools;
+pub(crate) mod turns;
 
 pub use anthropic::Thinking;
 pub use responses::ThoughtsBack;

@@ -3,4 +3,5 @@
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 pub mod conversation;
+pub mod events;
 pub mod server;

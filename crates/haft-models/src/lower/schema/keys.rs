@@ -50,16 +50,13 @@ fn free_name(name: &str, taken: &BTreeSet<String>) -> String {
     } else {
         base
     };
-    (1_u32..)
-        .map(|n| {
-            if n == 1 {
-                base.clone()
-            } else {
-                format!("{base}_{n}")
-            }
-        })
-        .find(|candidate| !taken.contains(candidate))
-        .unwrap_or(base)
+    let mut candidate = base.clone();
+    let mut number = 1_u32;
+    while taken.contains(&candidate) {
+        number += 1;
+        candidate = format!("{base}_{number}");
+    }
+    candidate
 }
 
 fn collect(schema: &Value, names: &mut Vec<String>) {

@@ -31,9 +31,9 @@ pub use restore::map_keys;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Profile {
-    /// OpenAI, not strict.
+    /// `OpenAI`, not strict.
     Openai,
-    /// OpenAI, strict: every object closed, every property required.
+    /// `OpenAI`, strict: every object closed, every property required.
     OpenaiStrict,
     /// Anthropic: property names of few characters.
     Anthropic,

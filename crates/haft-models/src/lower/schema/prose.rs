@@ -25,9 +25,14 @@ pub fn clean_text(text: &str) -> String {
 fn is_visible(c: char) -> bool {
     match c {
         '\n' | '\t' => true,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' => false,
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => false,
-        '\u{e0000}'..='\u{e007f}' => false,
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{e0000}'..='\u{e007f}' => false,
         c => !c.is_control(),
     }
 }

@@ -51,7 +51,9 @@ impl Optional {
             }
             Value::Array(items) => {
                 if let Some(optional) = &self.items {
-                    items.iter_mut().for_each(|item| optional.drop_nulls(item));
+                    for item in items {
+                        optional.drop_nulls(item);
+                    }
                 }
             }
             _ => {}

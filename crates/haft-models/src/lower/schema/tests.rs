@@ -1,3 +1,5 @@
+#![allow(clippy::needless_pass_by_value, reason = "literals read better")]
+
 use super::*;
 use std::path::PathBuf;
 
