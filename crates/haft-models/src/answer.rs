@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use futures_util::stream;
 use haft_core::{ModelError, ModelStream, Streaming};
 
 use crate::frame::{SseEvent, SseParser};
 use crate::http::Body;
-use crate::lift::{Events, Lift, Restoring, lifted, restored};
+use crate::lift::{Events, Lift, Restoring, lifted, ready, restored};
 use crate::lower::tools::RenderedTools;
 
 /// What a request says that it takes.
@@ -40,6 +39,5 @@ pub(crate) async fn of<L: Lift<Frame = SseEvent>>(
     let bytes = body.whole().await?;
     let events =
         whole(&String::from_utf8_lossy(&bytes)).map_err(|error| redactor.clean_error(error))?;
-    let events = restored(events, tools).into_iter().map(Ok);
-    Ok(Box::pin(stream::iter(events)))
+    Ok(ready(restored(events, tools)))
 }

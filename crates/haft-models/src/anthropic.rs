@@ -12,6 +12,7 @@ use crate::config::{
 use crate::http::{Connection, Http, Secret, Timeouts};
 use crate::lift::AnthropicLift;
 use crate::lower::anthropic::{self, Settings, Thinking};
+use crate::lower::tools::LeftOut;
 
 /// Where Anthropic itself answers.
 const BASE_URL: &str = "https://api.anthropic.com";
@@ -42,8 +43,6 @@ pub struct Anthropic {
     connection: Connection,
     path: &'static str,
     settings: Settings,
-    overrides: CapabilityOverrides,
-    context_tokens: Option<u64>,
 }
 
 impl Anthropic {
@@ -87,9 +86,8 @@ impl Anthropic {
         }
         model.connection = parts.checked(model.connection)?;
         model.settings.extra.clone_from(&config.extra);
-        model.overrides = config.capabilities;
-        model.context_tokens = config.context_tokens;
-        Ok(model)
+        model.settings.capabilities.context_tokens = config.context_tokens;
+        Ok(model.with_capabilities(config.capabilities))
     }
 
     fn at(connection: Connection, base_url: &str, model: impl Into<String>) -> Self {
@@ -98,13 +96,22 @@ impl Anthropic {
             path: path_below(base_url),
             settings: Settings {
                 model: model.into(),
+                capabilities: Capabilities {
+                    supports_dynamic_tools: true,
+                    parallel_calls: true,
+                    strict_schemas: false,
+                    forced_choice: ForcedChoice::Named,
+                    none_choice: true,
+                    native_deferred_loading: false,
+                    image_input: true,
+                    structured_output: true,
+                    context_tokens: None,
+                },
                 max_tokens: MAX_TOKENS,
                 caching: true,
                 thinking: Thinking::default(),
                 extra: Map::new(),
             },
-            overrides: CapabilityOverrides::default(),
-            context_tokens: None,
         }
     }
 
@@ -178,15 +185,20 @@ impl Anthropic {
     /// Changes what the model is taken to be able to do.
     #[must_use]
     pub fn with_capabilities(mut self, overrides: CapabilityOverrides) -> Self {
-        self.overrides = overrides;
+        self.settings.capabilities = overrides.apply(self.settings.capabilities);
         self
     }
 
     /// Sets how many tokens fit.
     #[must_use]
     pub fn context_tokens(mut self, tokens: u64) -> Self {
-        self.context_tokens = Some(tokens);
+        self.settings.capabilities.context_tokens = Some(tokens);
         self
+    }
+
+    /// The tools of a request that this model would not be shown, and why.
+    pub fn left_out(&self, request: &ModelRequest) -> Vec<LeftOut> {
+        anthropic::tools(request).left_out().to_vec()
     }
 }
 
@@ -209,17 +221,7 @@ impl Model for Anthropic {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.overrides.apply(Capabilities {
-            supports_dynamic_tools: true,
-            parallel_calls: true,
-            strict_schemas: false,
-            forced_choice: ForcedChoice::Named,
-            none_choice: true,
-            native_deferred_loading: false,
-            image_input: true,
-            structured_output: true,
-            context_tokens: self.context_tokens,
-        })
+        self.settings.capabilities.clone()
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

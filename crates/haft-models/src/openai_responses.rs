@@ -12,6 +12,7 @@ use crate::config::{
 use crate::http::{Connection, Http, Secret, Timeouts};
 use crate::lift::ResponsesLift;
 use crate::lower::responses::{self, Settings, ThoughtsBack};
+use crate::lower::tools::LeftOut;
 
 /// Where `OpenAI` itself answers.
 const BASE_URL: &str = "https://api.openai.com/v1";
@@ -178,6 +179,13 @@ impl OpenAiResponses {
     pub fn context_tokens(mut self, tokens: u64) -> Self {
         self.settings.capabilities.context_tokens = Some(tokens);
         self
+    }
+
+    /// The tools of a request that this model would not be shown, and why.
+    pub fn left_out(&self, request: &ModelRequest) -> Vec<LeftOut> {
+        responses::tools(request, &self.settings)
+            .left_out()
+            .to_vec()
     }
 }
 

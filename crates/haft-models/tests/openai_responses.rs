@@ -85,7 +85,12 @@ async fn a_stream_that_breaks_off_anywhere_is_an_error() {
         for at in &frames[1..] {
             let reply = Reply::sse(&SHORT[..*at]).ending(ending);
             let played = played(reply, ModelRequest::default()).await;
-            assert!(played.error.is_some(), "{ending:?} at {at}: {played:?}");
+            let error = played.error.expect("an error");
+            assert_eq!(
+                error.kind,
+                ModelErrorKind::Unreachable,
+                "{ending:?} at {at}: {error}"
+            );
         }
     }
 }

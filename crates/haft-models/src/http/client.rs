@@ -174,9 +174,8 @@ pub(super) fn transport_error(error: reqwest::Error) -> ModelError {
     let error = error.without_url();
     let kind = if error.is_timeout() {
         ModelErrorKind::Timeout
-    } else if error.is_decode() {
-        ModelErrorKind::Protocol
     } else {
+        // Nothing is decoded here, so what reqwest calls a failure to decode is a hang-up as well.
         ModelErrorKind::Unreachable
     };
     let mut words = error.to_string();

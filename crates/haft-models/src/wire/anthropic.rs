@@ -34,13 +34,16 @@ pub(crate) struct Message<'a> {
 
 /// What a `content_block_delta` or a `message_delta` adds.
 #[derive(Deserialize)]
-pub(crate) struct Delta {
+pub(crate) struct Delta<'a> {
     #[serde(rename = "type")]
     pub(crate) kind: Option<String>,
-    pub(crate) text: Option<String>,
-    pub(crate) thinking: Option<String>,
+    #[serde(borrow)]
+    pub(crate) text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) thinking: Option<&'a RawValue>,
     pub(crate) signature: Option<String>,
-    pub(crate) partial_json: Option<String>,
+    #[serde(borrow)]
+    pub(crate) partial_json: Option<&'a RawValue>,
     pub(crate) stop_reason: Option<String>,
 }
 

@@ -8,6 +8,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::arguments;
+
 /// One streamed event of any type. Members are read where they are needed: another event may use
 /// the same name for something else.
 #[derive(Deserialize)]
@@ -15,11 +17,16 @@ pub(crate) struct Event<'a> {
     #[serde(rename = "type")]
     pub(crate) kind: Option<String>,
     pub(crate) output_index: Option<Value>,
-    pub(crate) item_id: Option<Value>,
-    pub(crate) delta: Option<Value>,
-    pub(crate) text: Option<Value>,
-    pub(crate) refusal: Option<Value>,
-    pub(crate) arguments: Option<Value>,
+    #[serde(borrow)]
+    pub(crate) item_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) refusal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) arguments: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) item: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -101,12 +108,9 @@ pub(crate) fn read_item(raw: &RawValue) -> Result<Item, ModelError> {
     match members.get("type").and_then(Value::as_str) {
         Some("function_call") => {
             members.retain(|_, value| !value.is_null());
-            if !members.get("arguments").is_some_and(Value::is_string) {
-                let written: Written<'_> = serde_json::from_str(raw.get()).map_err(broken)?;
-                let text = written.arguments.map_or("", RawValue::get);
-                let text = if text == "null" { "" } else { text };
-                members.insert("arguments".into(), text.into());
-            }
+            let written: Written<'_> = serde_json::from_str(raw.get()).map_err(broken)?;
+            let written = arguments(written.arguments).unwrap_or_default();
+            members.insert("arguments".into(), written.into());
             for key in ["call_id", "name"] {
                 if !members.get(key).is_some_and(Value::is_string) {
                     members.insert(key.into(), "".into());

@@ -13,10 +13,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Events, Flow, Lift};
+use super::{Events, Flow, Lift, broken_off, not_json};
 use crate::frame::SseEvent;
 use crate::http::in_stream;
 use crate::wire::anthropic::{BLOCK_MARK, Block, Delta, Event, Message, WireUsage, finish_of};
+use crate::wire::text;
 use open::Open;
 
 /// Where the answer of one request stands.
@@ -37,7 +38,8 @@ impl Lift for AnthropicLift {
     type Frame = SseEvent;
 
     fn take(&mut self, frame: SseEvent, out: &mut Events) -> Result<Flow, ModelError> {
-        let event: Event<'_> = read(&frame.data, "an event of the stream")?;
+        let event: Event<'_> =
+            serde_json::from_str(&frame.data).map_err(|_| not_json(&frame.data))?;
         // Some servers say the type only in the `event` line.
         match event.kind.as_deref().unwrap_or(&frame.event) {
             "message_start" => {
@@ -55,14 +57,14 @@ impl Lift for AnthropicLift {
             }
             "content_block_delta" => {
                 if let Some(raw) = event.delta {
-                    let delta: Delta = read(raw.get(), "a `content_block_delta`")?;
+                    let delta: Delta<'_> = read(raw.get(), "a `content_block_delta`")?;
                     self.delta(place(&event), delta, out)?;
                 }
             }
             "content_block_stop" => self.block = None,
             "message_delta" => {
                 if let Some(raw) = event.delta {
-                    let delta: Delta = read(raw.get(), "a `message_delta`")?;
+                    let delta: Delta<'_> = read(raw.get(), "a `message_delta`")?;
                     self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
                 }
                 self.count(event.usage);
@@ -82,8 +84,7 @@ impl Lift for AnthropicLift {
         if self.is_finished {
             return Ok(());
         }
-        let message = "the stream broke off before the message was complete";
-        Err(ModelError::new(ModelErrorKind::Unreachable, message))
+        Err(broken_off())
     }
 }
 
@@ -187,7 +188,7 @@ impl AnthropicLift {
     fn delta(
         &mut self,
         place: Option<u64>,
-        delta: Delta,
+        delta: Delta<'_>,
         out: &mut Events,
     ) -> Result<(), ModelError> {
         let is_text = delta.kind.as_deref() == Some("text_delta");
@@ -205,16 +206,16 @@ impl AnthropicLift {
         }
         match (delta.kind.as_deref(), &mut self.open) {
             (Some("text_delta"), Some(Open::Text { .. })) => {
-                self.say_text(&delta.text.unwrap_or_default(), out);
+                self.say_text(&text(delta.text).unwrap_or_default(), out);
             }
             (Some("thinking_delta"), Some(Open::Thinking { .. })) => {
-                self.say_thought(&delta.thinking.unwrap_or_default(), out);
+                self.say_thought(&text(delta.thinking).unwrap_or_default(), out);
             }
             (Some("signature_delta"), Some(Open::Thinking { signature, .. })) => {
                 *signature = delta.signature;
             }
             (Some("input_json_delta"), Some(Open::Call { index, written, .. })) => {
-                let text = delta.partial_json.unwrap_or_default();
+                let text = text(delta.partial_json).unwrap_or_default();
                 written.push_str(&text);
                 if !text.is_empty() {
                     let index = *index;
@@ -222,7 +223,7 @@ impl AnthropicLift {
                 }
             }
             (Some("input_json_delta"), Some(Open::Other { written, .. })) => {
-                written.push_str(&delta.partial_json.unwrap_or_default());
+                written.push_str(&text(delta.partial_json).unwrap_or_default());
             }
             (Some(kind @ ("text_delta" | "thinking_delta" | "input_json_delta")), _) => {
                 return Err(protocol(format!(

@@ -232,6 +232,18 @@ fn pieces_for_no_block_or_for_one_of_another_type_break_the_protocol() {
 }
 
 #[test]
+fn half_a_pair_of_surrogates_does_not_end_the_answer() {
+    let events = lifted(&[
+        START,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\ud83d"}}"#,
+        &end("end_turn"),
+        STOP,
+    ]);
+    assert!(response(events.unwrap()).items[0].text().starts_with('a'));
+}
+
+#[test]
 fn a_whole_answer_is_lifted_like_a_stream() {
     let body = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-x","content":[
         {"type":"thinking","thinking":"hm","signature":"c2ln"},

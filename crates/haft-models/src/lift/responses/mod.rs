@@ -13,10 +13,11 @@ use haft_core::{FinishReason, ItemKind, ModelError, ModelErrorKind, ModelEvent};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Events, Flow, Lift};
+use super::{Events, Flow, Lift, broken_off, not_json};
 use crate::frame::SseEvent;
 use crate::http::in_stream;
 use crate::wire::responses::{Event, Response, read_item};
+use crate::wire::text;
 use items::Items;
 use seen::{Channel, kind_of};
 
@@ -43,10 +44,8 @@ impl Lift for ResponsesLift {
         if frame.data.trim() == "[DONE]" {
             return Ok(Flow::Over);
         }
-        let event: Event<'_> = serde_json::from_str(&frame.data).map_err(|error| {
-            let message = format!("an event of the stream cannot be read: {error}");
-            ModelError::new(ModelErrorKind::Protocol, message)
-        })?;
+        let event: Event<'_> =
+            serde_json::from_str(&frame.data).map_err(|_| not_json(&frame.data))?;
         // Some servers say the type only in the `event` line.
         let kind = event.kind.as_deref().unwrap_or(&frame.event);
         match kind.strip_prefix("response.").unwrap_or(kind) {
@@ -71,8 +70,7 @@ impl Lift for ResponsesLift {
         if self.is_finished {
             return Ok(());
         }
-        let message = "the stream broke off before the response was complete";
-        Err(ModelError::new(ModelErrorKind::Unreachable, message))
+        Err(broken_off())
     }
 }
 
@@ -129,17 +127,17 @@ impl ResponsesLift {
     fn piece(&mut self, kind: &str, event: &Event<'_>, out: &mut Events) {
         let (channel, whole) = match kind {
             "output_text.delta" => (Channel::Text, None),
-            "output_text.done" => (Channel::Text, event.text.as_ref()),
+            "output_text.done" => (Channel::Text, event.text),
             "refusal.delta" => (Channel::Refusal, None),
-            "refusal.done" => (Channel::Refusal, event.refusal.as_ref()),
+            "refusal.done" => (Channel::Refusal, event.refusal),
             "reasoning_summary_text.delta" => (Channel::Summary, None),
             "reasoning_text.delta" | "reasoning.delta" => (Channel::Thoughts, None),
             "function_call_arguments.delta" => (Channel::Arguments, None),
-            "function_call_arguments.done" => (Channel::Arguments, event.arguments.as_ref()),
+            "function_call_arguments.done" => (Channel::Arguments, event.arguments),
             _ => return,
         };
         let is_whole = whole.is_some();
-        let Some(text) = whole.or(event.delta.as_ref()).and_then(Value::as_str) else {
+        let Some(piece) = text(whole.or(event.delta)) else {
             return;
         };
         let Some(index) = self.find(channel, event, out) else {
@@ -147,15 +145,15 @@ impl ResponsesLift {
         };
         // A `done` repeats what the deltas said; it counts only where there were none.
         if !is_whole || self.items.is_silent(index, channel) {
-            self.items.say(index, channel, text, out);
+            self.items.say(index, channel, &piece, out);
         }
     }
 
     /// The item that a piece belongs to. Text and thoughts may come without their item having been
     /// announced; a call may not, for its name would be unknown: it is taken when it is whole.
     fn find(&mut self, channel: Channel, event: &Event<'_>, out: &mut Events) -> Option<usize> {
-        let item_id = event.item_id.as_ref().and_then(Value::as_str);
-        let known = self.items.taking(channel, item_id, place(event));
+        let item_id = text(event.item_id);
+        let known = self.items.taking(channel, item_id.as_deref(), place(event));
         if known.is_some() || channel == Channel::Arguments {
             return known;
         }
@@ -172,7 +170,7 @@ impl ResponsesLift {
         }
         let index = self.items.open(kind, place(event), out);
         if let Some(id) = item_id {
-            self.items.name_by(index, id);
+            self.items.name_by(index, &id);
         }
         Some(index)
     }

@@ -13,10 +13,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft_core::{AllowedMode, ModelError, ModelErrorKind, ModelRequest, Streaming, ToolChoice};
+use haft_core::{Capabilities, ModelError, ModelRequest, RenderKey, Streaming};
 use serde_json::{Map, Value, json};
 
 use super::body::BodyWriter;
+use super::offer::{Choice, offer};
 use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
 use blocks::Block;
@@ -26,7 +27,7 @@ pub use thinking::Thinking;
 
 /// How tools are shown.
 const FORM: ToolForm = ToolForm {
-    key: haft_core::RenderKey::new("anthropic:tool"),
+    key: RenderKey::new("anthropic:tool"),
     profile: Profile::Anthropic,
     strict_profile: Profile::Anthropic,
     write: |tool| {
@@ -47,6 +48,7 @@ const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) model: String,
+    pub(crate) capabilities: Capabilities,
     /// The limit of answers for requests that name none; this API must be given one.
     pub(crate) max_tokens: u64,
     pub(crate) caching: bool,
@@ -61,12 +63,17 @@ pub(crate) struct Lowered {
     pub(crate) tools: Arc<RenderedTools>,
 }
 
+/// The tools of a request as this API is shown them.
+pub(crate) fn tools(request: &ModelRequest) -> Arc<RenderedTools> {
+    render_tools(&request.tools, &FORM)
+}
+
 /// Writes a request.
 pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lowered, ModelError> {
-    let tools = render_tools(&request.tools, &FORM);
+    let tools = tools(request);
     let turns = Turns::of(request.instructions.as_deref(), &request.conversation)?;
     let options = &request.options;
-    let choice = choice(request, &tools)?;
+    let (shown, choice) = calling(request, &tools, &settings.capabilities)?;
     let is_forced = choice
         .as_ref()
         .is_some_and(|choice| choice["type"] == "any" || choice["type"] == "tool");
@@ -99,8 +106,8 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
         "output_config",
         (!output_config.is_empty()).then_some(output_config),
     );
-    if !tools.tools().is_empty() {
-        body.raw("tools", &marked(tools.json(), settings.caching));
+    if !shown.is_empty() {
+        body.raw("tools", &marked(&shown, settings.caching));
         body.optional("tool_choice", choice);
     }
     if !turns.system.is_empty() {
@@ -159,47 +166,27 @@ fn write_blocks<'b>(out: &mut Vec<u8>, blocks: impl Iterator<Item = &'b Block>, 
     out.push(b']');
 }
 
-/// What the request says about calling tools; nothing where the default is meant.
-///
-/// This API knows no list of allowed tools: the loop sees to that one, the tools stay as they are.
-fn choice(request: &ModelRequest, tools: &RenderedTools) -> Result<Option<Value>, ModelError> {
-    if tools.tools().is_empty() {
-        return Ok(None);
-    }
-    let mut choice = match &request.tool_choice {
-        None => None,
-        Some(ToolChoice::Auto) => Some(json!({"type": "auto"})),
-        Some(ToolChoice::Required) => Some(json!({"type": "any"})),
-        Some(ToolChoice::None) => Some(json!({"type": "none"})),
-        Some(ToolChoice::Function(name)) => Some(forced(name, tools)?),
-        Some(ToolChoice::Allowed(allowed)) => Some(match allowed.mode {
-            AllowedMode::Auto => json!({"type": "auto"}),
-            AllowedMode::None => json!({"type": "none"}),
-            AllowedMode::Required => match allowed.names.as_slice() {
-                [only] => forced(only, tools)?,
-                _ => json!({"type": "any"}),
-            },
-        }),
-    };
+/// What is said about calling tools. This API knows no list of allowed tools: the loop sees to
+/// that one, and the tools stay as they are.
+fn calling(
+    request: &ModelRequest,
+    tools: &RenderedTools,
+    capabilities: &Capabilities,
+) -> Result<(Bytes, Option<Value>), ModelError> {
+    let offer = offer(request.tool_choice.as_ref(), tools, capabilities)?;
+    let mut choice = offer.choice.map(|choice| match choice {
+        Choice::Auto => json!({"type": "auto"}),
+        Choice::Required => json!({"type": "any"}),
+        Choice::None => json!({"type": "none"}),
+        Choice::Named(name) => json!({"type": "tool", "name": name}),
+    });
     if request.parallel_tool_calls == Some(false) {
         let choice = choice.get_or_insert_with(|| json!({"type": "auto"}));
         if choice["type"] != "none" {
             choice["disable_parallel_tool_use"] = true.into();
         }
     }
-    Ok(choice)
-}
-
-fn forced(name: &str, tools: &RenderedTools) -> Result<Value, ModelError> {
-    if tools.tool(name).is_some() {
-        return Ok(json!({"type": "tool", "name": name}));
-    }
-    let reason = tools.left_out().iter().find(|tool| tool.name == name);
-    let reason = reason.map_or_else(
-        || format!("tool `{name}` is to be called and not among the tools: add it"),
-        ToString::to_string,
-    );
-    Err(ModelError::new(ModelErrorKind::InvalidRequest, reason))
+    Ok((offer.tools, choice))
 }
 
 #[cfg(test)]

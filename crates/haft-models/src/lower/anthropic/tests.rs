@@ -1,12 +1,17 @@
 use super::*;
 use haft_core::{
-    AllowedTools, ContentPart, Conversation, Item, ModelOptions, OutputFormat, Reasoning,
-    ToolDefinition, ToolSpecs,
+    AllowedMode, AllowedTools, ContentPart, Conversation, ForcedChoice, Item, ModelErrorKind,
+    ModelOptions, OutputFormat, Reasoning, ToolChoice, ToolDefinition, ToolSpecs,
 };
 
 fn settings() -> Settings {
     Settings {
         model: "claude-x".into(),
+        capabilities: Capabilities {
+            forced_choice: ForcedChoice::Named,
+            none_choice: true,
+            ..Capabilities::default()
+        },
         max_tokens: 1_000,
         caching: true,
         thinking: Thinking::Adaptive,
@@ -79,10 +84,6 @@ fn every_choice_has_its_form() {
             allowed(AllowedMode::Required, &["a", "b"]),
             json!({"type": "any"}),
         ),
-        (
-            allowed(AllowedMode::Required, &["b"]),
-            json!({"type": "tool", "name": "b"}),
-        ),
     ] {
         let body = body(&request(Some(choice.clone()), &["a", "b"]));
         assert_eq!(body["tool_choice"], expected, "{choice:?}");
@@ -93,6 +94,20 @@ fn every_choice_has_its_form() {
     assert_eq!(
         (without.get("tools"), without.get("tool_choice")),
         (None, None)
+    );
+}
+
+#[test]
+fn a_server_whose_none_does_not_hold_gets_no_tools() {
+    let careful = Settings {
+        capabilities: Capabilities::default(),
+        ..settings()
+    };
+    let request = request(Some(ToolChoice::None), &["a"]);
+    let text = text(&request, &careful);
+    assert!(
+        !text.contains("tools") && !text.contains("tool_choice"),
+        "{text}"
     );
 }
 

@@ -6,19 +6,19 @@
 
 mod items;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use haft_core::{
-    AllowedMode, AllowedTools, Capabilities, ForcedChoice, ModelError, ModelErrorKind,
-    ModelRequest, RenderKey, Streaming, ToolChoice,
+    AllowedMode, AllowedTools, Capabilities, ForcedChoice, ModelError, ModelRequest, RenderKey,
+    Streaming, ToolChoice,
 };
 use serde_json::{Map, Value, json};
 
 use super::body::BodyWriter;
+use super::offer::{Choice, offer};
 use super::schema::Profile;
-use super::tools::{RenderedTools, ToolForm, joined, render_tools};
+use super::tools::{RenderedTools, ToolForm, render_tools};
 
 pub use items::ThoughtsBack;
 
@@ -68,16 +68,20 @@ pub(crate) struct Lowered {
     pub(crate) tools: Arc<RenderedTools>,
 }
 
+/// The tools of a request as this API is shown them.
+pub(crate) fn tools(request: &ModelRequest, settings: &Settings) -> Arc<RenderedTools> {
+    let is_strict = settings.capabilities.strict_schemas;
+    render_tools(
+        &request.tools,
+        if is_strict { &FORM } else { &LENIENT_FORM },
+    )
+}
+
 /// Writes a request.
 pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lowered, ModelError> {
     let capabilities = &settings.capabilities;
-    let form = if capabilities.strict_schemas {
-        &FORM
-    } else {
-        &LENIENT_FORM
-    };
-    let tools = render_tools(&request.tools, form);
-    let calling = Calling::of(request.tool_choice.as_ref(), &tools, capabilities)?;
+    let tools = tools(request, settings);
+    let (shown, choice) = calling(request.tool_choice.as_ref(), &tools, capabilities)?;
     let options = &request.options;
     let effort = options.reasoning_effort.as_deref();
 
@@ -105,9 +109,9 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
         body.member("text", json!({"format": format}));
     }
     body.optional("instructions", request.instructions.as_deref());
-    if !calling.tools.is_empty() {
-        body.raw("tools", &calling.tools);
-        body.optional("tool_choice", calling.choice);
+    if !shown.is_empty() {
+        body.raw("tools", &shown);
+        body.optional("tool_choice", choice);
         body.optional("parallel_tool_calls", request.parallel_tool_calls);
     }
     let items = request.conversation.entries().iter().map(|entry| {
@@ -126,82 +130,38 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
     })
 }
 
-/// Which tools are shown, and what is said about calling them.
-struct Calling {
-    tools: Bytes,
-    choice: Option<Value>,
-}
-
-impl Calling {
-    fn of(
-        choice: Option<&ToolChoice>,
-        tools: &RenderedTools,
-        capabilities: &Capabilities,
-    ) -> Result<Self, ModelError> {
-        let all = |choice: Option<Value>| Self {
-            tools: tools.json().clone(),
-            choice,
-        };
-        let Some(choice) = choice else {
-            return Ok(all(None));
-        };
-        let choice = match choice {
-            ToolChoice::Allowed(allowed) if allowed.mode == AllowedMode::None => {
-                Cow::Owned(ToolChoice::None)
-            }
-            // A tool that could not be shown cannot be allowed either.
-            ToolChoice::Allowed(allowed) => {
-                let shown = |name: &&String| tools.tool(name).is_some();
-                let names: Vec<_> = allowed.names.iter().filter(shown).cloned().collect();
-                let mode = allowed.mode;
-                match names.as_slice() {
-                    [] => Cow::Owned(ToolChoice::None),
-                    _ => Cow::Owned(ToolChoice::Allowed(AllowedTools { mode, names })),
-                }
-            }
-            other => Cow::Borrowed(other),
-        };
-        let said = json!(choice);
-        match (&*choice, capabilities.forced_choice) {
-            (_, ForcedChoice::Unsupported) => Ok(match &*choice {
-                ToolChoice::None => Self::nothing(),
-                _ => all(None),
-            }),
-            (ToolChoice::None, _) if !capabilities.none_choice => Ok(Self::nothing()),
-            (ToolChoice::Function(name), forced) => {
-                let tool = tools.tool(name).ok_or_else(|| not_shown(name, tools))?;
-                Ok(match forced {
-                    ForcedChoice::Named => all(Some(said)),
-                    _ => Self {
-                        tools: joined(std::slice::from_ref(tool)),
-                        choice: Some(json!("required")),
-                    },
-                })
-            }
-            // A server that cannot be told one name knows no list of them; the loop sees to it.
-            (ToolChoice::Allowed(allowed), ForcedChoice::OnlyTool) => Ok(match allowed.mode {
-                AllowedMode::Required => all(Some(json!("required"))),
-                _ => all(Some(json!("auto"))),
-            }),
-            _ => Ok(all(Some(said))),
+/// What is said about calling tools. This API knows lists of allowed tools itself; everything else
+/// is lowered by what the server can do.
+fn calling(
+    choice: Option<&ToolChoice>,
+    tools: &RenderedTools,
+    capabilities: &Capabilities,
+) -> Result<(Bytes, Option<Value>), ModelError> {
+    if let Some(ToolChoice::Allowed(allowed)) = choice
+        && allowed.mode != AllowedMode::None
+        && capabilities.forced_choice == ForcedChoice::Named
+    {
+        // A tool that could not be shown cannot be allowed either.
+        let names: Vec<_> = allowed
+            .names
+            .iter()
+            .filter(|name| tools.tool(name).is_some())
+            .collect();
+        if !names.is_empty() {
+            let mode = allowed.mode;
+            let names = names.into_iter().cloned().collect();
+            let choice = ToolChoice::Allowed(AllowedTools { mode, names });
+            return Ok((tools.json().clone(), Some(json!(choice))));
         }
     }
-
-    fn nothing() -> Self {
-        Self {
-            tools: Bytes::new(),
-            choice: None,
-        }
-    }
-}
-
-fn not_shown(name: &str, tools: &RenderedTools) -> ModelError {
-    let reason = tools.left_out().iter().find(|tool| tool.name == name);
-    let reason = reason.map_or_else(
-        || format!("tool `{name}` is to be called and not among the tools: add it"),
-        ToString::to_string,
-    );
-    ModelError::new(ModelErrorKind::InvalidRequest, reason)
+    let offer = offer(choice, tools, capabilities)?;
+    let choice = offer.choice.map(|choice| match choice {
+        Choice::Auto => json!("auto"),
+        Choice::Required => json!("required"),
+        Choice::None => json!("none"),
+        Choice::Named(name) => json!({"type": "function", "name": name}),
+    });
+    Ok((offer.tools, choice))
 }
 
 #[cfg(test)]

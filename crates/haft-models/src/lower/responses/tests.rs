@@ -1,5 +1,5 @@
 use super::*;
-use haft_core::{Conversation, Item, OutputFormat, ToolDefinition, ToolSpecs};
+use haft_core::{Conversation, Item, ModelErrorKind, OutputFormat, ToolDefinition, ToolSpecs};
 
 fn settings() -> Settings {
     Settings {
