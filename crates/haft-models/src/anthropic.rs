@@ -3,6 +3,7 @@
 use haft_core::{
     BoxFuture, Capabilities, ForcedChoice, Model, ModelError, ModelRequest, ModelStream,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::answer;
@@ -45,6 +46,18 @@ pub struct Anthropic {
     settings: Settings,
 }
 
+/// What a file can say about an `anthropic` entry beside what it says about every one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AnthropicOptions {
+    /// See [`Anthropic::max_tokens`].
+    pub max_tokens: Option<u64>,
+    /// See [`Anthropic::caching`].
+    pub caching: Option<bool>,
+    /// See [`Anthropic::thinking`]: `adaptive` or `budget`.
+    pub thinking: Thinking,
+}
+
 impl Anthropic {
     /// A model by its name, without a key yet.
     pub fn new(model: impl Into<String>) -> Self {
@@ -85,6 +98,10 @@ impl Anthropic {
             model = model.api_key(key);
         }
         model.connection = parts.checked(model.connection)?;
+        let options = config.anthropic.unwrap_or_default();
+        model.settings.max_tokens = options.max_tokens.unwrap_or(MAX_TOKENS);
+        model.settings.caching = options.caching.unwrap_or(true);
+        model.settings.thinking = options.thinking;
         model.settings.extra.clone_from(&config.extra);
         model.settings.capabilities.context_tokens = config.context_tokens;
         Ok(model.with_capabilities(config.capabilities))

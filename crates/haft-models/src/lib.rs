@@ -22,7 +22,7 @@ mod openai_chat;
 mod openai_responses;
 mod wire;
 
-pub use anthropic::Anthropic;
+pub use anthropic::{Anthropic, AnthropicOptions};
 pub use config::{
     Adapter, CapabilityOverrides, ConfigError, HeaderSource, Lookup, ModelConfig, from_config,
     from_config_with, process_environment, required_variable,
@@ -30,4 +30,4 @@ pub use config::{
 pub use lower::{Thinking, ThoughtsBack};
 pub use ollama::Ollama;
 pub use openai_chat::{ChatQuirks, ChatServer, OpenAiChat};
-pub use openai_responses::OpenAiResponses;
+pub use openai_responses::{OpenAiResponses, ResponsesOptions};

@@ -3,6 +3,7 @@
 use haft_core::{
     BoxFuture, Capabilities, ForcedChoice, Model, ModelError, ModelRequest, ModelStream,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::answer;
@@ -34,6 +35,18 @@ const BASE_URL: &str = "https://api.openai.com/v1";
 pub struct OpenAiResponses {
     connection: Connection,
     settings: Settings,
+}
+
+/// What a file can say about an `openai-responses` entry beside what it says about every one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ResponsesOptions {
+    /// See [`OpenAiResponses::store`].
+    pub store: bool,
+    /// See [`OpenAiResponses::sealed_thoughts`].
+    pub sealed_thoughts: bool,
+    /// See [`OpenAiResponses::thoughts_back`]: `sealed` or `plain`.
+    pub thoughts_back: ThoughtsBack,
 }
 
 impl OpenAiResponses {
@@ -74,6 +87,10 @@ impl OpenAiResponses {
             model = model.api_key(key);
         }
         model.connection = parts.checked(model.connection)?;
+        let options = config.responses.unwrap_or_default();
+        model.settings.store = options.store;
+        model.settings.sealed_thoughts = options.sealed_thoughts;
+        model.settings.thoughts_back = options.thoughts_back;
         model.settings.extra.clone_from(&config.extra);
         model.settings.capabilities.context_tokens = config.context_tokens;
         Ok(model.with_capabilities(config.capabilities))

@@ -10,7 +10,8 @@ use haft_core::{
     FinishReason, Item, ItemStatus, Model as _, ModelErrorKind, ModelRequest, Streaming,
     ToolChoice, ToolDefinition, ToolSpecs,
 };
-use haft_models::{Anthropic, Thinking};
+use haft_models::http::Http;
+use haft_models::{Adapter, Anthropic, AnthropicOptions, ModelConfig, Thinking, from_config_with};
 use playing::{Played, chunkings, play};
 use serde_json::json;
 
@@ -275,4 +276,37 @@ fn what_it_can_do_is_declared() {
         .context_tokens(200_000)
         .capabilities();
     insta::assert_debug_snapshot!(capabilities);
+}
+
+#[tokio::test]
+async fn an_entry_of_a_file_makes_the_model() {
+    let server = Server::start([Reply::sse(SHORT)]).await;
+    let entry = json!({"name": "fast", "adapter": "anthropic", "model": "claude-x",
+        "base_url": server.url, "api_key_env": "KEY", "context_tokens": 9,
+        "extra": {"top_k": 5}, "headers": {"anthropic-beta": "b"},
+        "anthropic": {"max_tokens": 77, "caching": false, "thinking": "budget"}});
+    let config: ModelConfig = serde_json::from_value(entry).unwrap();
+    let variables = |name: &str| (name == "KEY").then(|| "sk-ant-hunter22".into());
+    let model = from_config_with(&config, &variables, &Http::default()).unwrap();
+    assert_eq!((model.name(), model.provider()), ("claude-x", "anthropic"));
+    assert_eq!(model.capabilities().context_tokens, Some(9));
+    let request = ModelRequest {
+        conversation: "hi".into(),
+        ..ModelRequest::default()
+    };
+    play(&*model, request).await.response();
+    let request = server.request();
+    assert_eq!(request.header("x-api-key"), Some("sk-ant-hunter22"));
+    assert_eq!(request.header("anthropic-beta"), Some("b"));
+    assert_eq!(
+        request.json(),
+        json!({"model": "claude-x", "max_tokens": 77, "stream": true, "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "hi"}]}], "top_k": 5})
+    );
+    let mut wrong = ModelConfig::new("fast", Adapter::Ollama);
+    wrong.anthropic = Some(AnthropicOptions::default());
+    let error = from_config_with(&wrong, &variables, &Http::default())
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("`anthropic`"), "{error}");
 }

@@ -9,7 +9,8 @@ use common::server::{Ending, Reply, Server};
 use haft_core::{
     FinishReason, Item, Model as _, ModelErrorKind, ModelRequest, Streaming, ToolChoice,
 };
-use haft_models::{CapabilityOverrides, OpenAiResponses};
+use haft_models::http::Http;
+use haft_models::{CapabilityOverrides, ModelConfig, OpenAiResponses, from_config_with};
 use playing::{Played, chunkings, play};
 use serde_json::json;
 
@@ -237,4 +238,30 @@ fn variables_give_key_and_address() {
 #[test]
 fn what_it_can_do_is_declared() {
     insta::assert_debug_snapshot!(OpenAiResponses::new("gpt-x").capabilities());
+}
+
+#[tokio::test]
+async fn an_entry_of_a_file_makes_the_model() {
+    let server = Server::start([Reply::sse(SHORT)]).await;
+    let entry = json!({"name": "gpt-x", "adapter": "openai-responses", "base_url": server.url,
+        "responses": {"store": false, "sealed_thoughts": true, "thoughts_back": "plain"}});
+    let config: ModelConfig = serde_json::from_value(entry).unwrap();
+    let model = from_config_with(&config, &|_| None, &Http::default()).unwrap();
+    assert_eq!((model.name(), model.provider()), ("gpt-x", "openai"));
+    let request = ModelRequest {
+        conversation: conversation::conversation(),
+        ..ModelRequest::default()
+    };
+    play(&*model, request).await.response();
+    let request = server.request();
+    assert_eq!(request.header("authorization"), None);
+    let body = request.json();
+    assert_eq!(body["include"], json!(["reasoning.encrypted_content"]));
+    assert_eq!(body["input"][1]["type"], json!("reasoning"));
+    let mut keyless = config;
+    keyless.base_url = None;
+    let error = from_config_with(&keyless, &|_| None, &Http::default())
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("`OPENAI_API_KEY`"), "{error}");
 }

@@ -26,8 +26,19 @@ pub fn from_config_with(
             "it is empty: give the provider's name of the model",
         ));
     }
-    if config.chat.is_some() && config.adapter != Adapter::OpenaiChat {
-        return Err(config.invalid("chat", "it is for `adapter = \"openai-chat\"` only"));
+    for (key, is_given, adapter) in [
+        ("chat", config.chat.is_some(), Adapter::OpenaiChat),
+        (
+            "responses",
+            config.responses.is_some(),
+            Adapter::OpenaiResponses,
+        ),
+        ("anthropic", config.anthropic.is_some(), Adapter::Anthropic),
+    ] {
+        if is_given && config.adapter != adapter {
+            let reason = format!("it is for `adapter = \"{}\"` only", adapter.as_str());
+            return Err(config.invalid(key, reason));
+        }
     }
     let parts = Parts {
         config,

@@ -86,6 +86,12 @@ pub struct ModelConfig {
     /// What is special about an `openai-chat` server.
     #[serde(default)]
     pub chat: Option<crate::ChatQuirks>,
+    /// What is special about an `openai-responses` server.
+    #[serde(default)]
+    pub responses: Option<crate::ResponsesOptions>,
+    /// What is special about an `anthropic` model.
+    #[serde(default)]
+    pub anthropic: Option<crate::AnthropicOptions>,
 }
 
 impl ModelConfig {
@@ -107,6 +113,8 @@ impl ModelConfig {
             capabilities: CapabilityOverrides::default(),
             extra: Map::new(),
             chat: None,
+            responses: None,
+            anthropic: None,
         }
     }
 

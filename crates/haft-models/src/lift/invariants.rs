@@ -30,13 +30,13 @@ pub(crate) fn check(events: &[ModelEvent], is_finished: bool) {
             ModelEvent::ItemDone { index, item } => {
                 assert!(open.remove(index), "{events:#?}");
                 let kind = kinds[index];
-                let fits = match (item, kind) {
+                let fits = matches!(
+                    (item, kind),
                     (Item::Message(_), ItemKind::Message)
-                    | (Item::Reasoning(_), ItemKind::Reasoning)
-                    | (Item::FunctionCall(_), ItemKind::FunctionCall { .. })
-                    | (Item::Other(_), ItemKind::Other { .. }) => true,
-                    _ => false,
-                };
+                        | (Item::Reasoning(_), ItemKind::Reasoning)
+                        | (Item::FunctionCall(_), ItemKind::FunctionCall { .. })
+                        | (Item::Other(_), ItemKind::Other { .. })
+                );
                 assert!(fits, "{events:#?}");
             }
             ModelEvent::Finished { .. } => {

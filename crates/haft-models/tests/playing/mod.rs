@@ -3,8 +3,9 @@
 #![allow(unreachable_pub, reason = "a module of several test crates")]
 
 use futures_util::StreamExt as _;
-use haft_core::{Assembly, Model, ModelError, ModelEvent, ModelRequest, ModelResponse};
+use haft_core::{Model, ModelError, ModelEvent, ModelRequest, ModelResponse};
 
+use crate::common::events::{assembled, check};
 use crate::common::server::{Reply, Server};
 
 /// What came of one request.
@@ -18,25 +19,8 @@ impl Played {
     /// The whole answer; panics if there is none.
     pub fn response(self) -> ModelResponse {
         assert_eq!(self.error, None);
-        let mut assembly = Assembly::default();
-        let mut begun = Vec::new();
-        for (place, event) in self.events.iter().enumerate() {
-            match event {
-                ModelEvent::ItemStarted { index, .. } => {
-                    assert!(!begun.contains(index), "begun twice: {index}");
-                    begun.push(*index);
-                }
-                ModelEvent::ItemDone { index, .. } => assert!(begun.contains(index)),
-                ModelEvent::Finished { .. } => assert_eq!(place + 1, self.events.len()),
-                _ => {}
-            }
-        }
-        for event in self.events {
-            assembly.add(event);
-        }
-        let response = assembly.finish().expect("a finished answer");
-        assert_eq!(response.items.len(), begun.len(), "every item is done");
-        response
+        check(&self.events);
+        assembled(&self.events)
     }
 }
 

@@ -1,9 +1,11 @@
 //! How much the model shall think, in the provider's words.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// How a wish for more or less thinking is told to the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Thinking {
     /// The model decides when to think, by the effort that is asked for. Models of 2026 know

@@ -8,10 +8,12 @@
 use haft_core::{
     CallOutput, ContentPart, FunctionCallOutput, Item, Message, Reasoning, RenderKey, Role,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// Which thoughts are sent back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ThoughtsBack {
     /// Those that the provider sealed itself, in `encrypted_content`.
