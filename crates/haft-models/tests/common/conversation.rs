@@ -53,7 +53,11 @@ pub fn conversation() -> Conversation {
         Item::Message(image),
         Item::Reasoning(thoughts),
         Item::assistant("This is Bergen. Let me look."),
-        Item::function_call("call_bergen", "get_weather", r#"{"city": "Bergen", "unit":"celsius"}"#),
+        Item::function_call(
+            "call_bergen",
+            "get_weather",
+            r#"{"city": "Bergen", "unit":"celsius"}"#,
+        ),
         Item::function_call("call_oslo", "get_weather", r#"{"city":"Oslo"}"#),
         Item::FunctionCallOutput(
             FunctionCallOutput::new("call_oslo", "Tool 'get_weather' failed: no such station")
@@ -131,5 +135,8 @@ pub fn tools() -> ToolSpecs {
             }
         }));
     let map = ToolDefinition::builder("draw_map").parameters(json!({"type": "object"}));
-    [weather, route, map].map(|tool| tool.build().unwrap()).into_iter().collect()
+    [weather, route, map]
+        .map(|tool| tool.build().unwrap())
+        .into_iter()
+        .collect()
 }

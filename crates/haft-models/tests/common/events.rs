@@ -17,7 +17,10 @@ pub async fn events_of(
         match event {
             Ok(event) => events.push(event),
             Err(error) => {
-                assert!(stream.next().await.is_none(), "nothing comes after an error");
+                assert!(
+                    stream.next().await.is_none(),
+                    "nothing comes after an error"
+                );
                 return (events, Some(error));
             }
         }
@@ -27,7 +30,10 @@ pub async fn events_of(
 }
 
 /// The whole answer.
-pub async fn answer_of(model: &dyn Model, request: ModelRequest) -> Result<ModelResponse, ModelError> {
+pub async fn answer_of(
+    model: &dyn Model,
+    request: ModelRequest,
+) -> Result<ModelResponse, ModelError> {
     let (events, error) = events_of(model, request).await;
     match error {
         Some(error) => Err(error),
@@ -45,9 +51,17 @@ pub fn assembled(events: &[ModelEvent]) -> ModelResponse {
 /// Checks what holds for every finished answer: it begins, each item begins, grows and is done, in
 /// this order and under one index, the deltas are the item, and the end comes once and last.
 pub fn check(events: &[ModelEvent]) {
-    assert!(matches!(events.first(), Some(ModelEvent::Started { .. })), "{events:#?}");
-    assert!(matches!(events.last(), Some(ModelEvent::Finished { .. })), "{events:#?}");
-    let finished = events.iter().filter(|event| matches!(event, ModelEvent::Finished { .. }));
+    assert!(
+        matches!(events.first(), Some(ModelEvent::Started { .. })),
+        "{events:#?}"
+    );
+    assert!(
+        matches!(events.last(), Some(ModelEvent::Finished { .. })),
+        "{events:#?}"
+    );
+    let finished = events
+        .iter()
+        .filter(|event| matches!(event, ModelEvent::Finished { .. }));
     assert_eq!(finished.count(), 1);
     let mut open: Vec<Option<(String, bool)>> = Vec::new();
     for event in events {
@@ -69,7 +83,10 @@ pub fn check(events: &[ModelEvent]) {
             }
             ModelEvent::ItemDone { index, item } => {
                 let (so_far, is_done) = open[*index].as_mut().expect("an item that began");
-                assert!(!std::mem::replace(is_done, true), "item {index} is done twice");
+                assert!(
+                    !std::mem::replace(is_done, true),
+                    "item {index} is done twice"
+                );
                 if let Item::FunctionCall(call) = item
                     && !call.extra.contains_key("recovered")
                 {
@@ -79,5 +96,8 @@ pub fn check(events: &[ModelEvent]) {
             _ => {}
         }
     }
-    assert!(open.iter().all(|item| item.as_ref().is_some_and(|(_, is_done)| *is_done)));
+    assert!(
+        open.iter()
+            .all(|item| item.as_ref().is_some_and(|(_, is_done)| *is_done))
+    );
 }

@@ -1,11 +1,13 @@
 //! A server on loopback that records requests and plays given bytes in given pieces.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 
 /// One request as it arrived.
 #[derive(Debug, Clone)]
@@ -103,7 +105,12 @@ impl Reply {
 
     /// Cuts the answer into pieces of this size.
     pub fn in_pieces_of(mut self, size: usize) -> Self {
-        self.pieces = self.pieces.concat().chunks(size).map(<[u8]>::to_vec).collect();
+        self.pieces = self
+            .pieces
+            .concat()
+            .chunks(size)
+            .map(<[u8]>::to_vec)
+            .collect();
         self
     }
 }
@@ -112,6 +119,8 @@ impl Reply {
 pub struct Server {
     pub url: String,
     requests: Arc<Mutex<Vec<Recorded>>>,
+    connections: Arc<AtomicUsize>,
+    closed: Arc<Notify>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -122,17 +131,42 @@ impl Server {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let replies = Arc::new(Mutex::new(replies.into_iter().collect::<VecDeque<_>>()));
         let seen = Arc::clone(&requests);
+        let connections = Arc::new(AtomicUsize::new(0));
+        let closed = Arc::new(Notify::new());
+        let (count, gone) = (Arc::clone(&connections), Arc::clone(&closed));
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(connection(stream, Arc::clone(&replies), Arc::clone(&seen)));
+                count.fetch_add(1, Ordering::Relaxed);
+                let (replies, seen) = (Arc::clone(&replies), Arc::clone(&seen));
+                let gone = Arc::clone(&gone);
+                tokio::spawn(async move {
+                    connection(stream, replies, seen).await;
+                    gone.notify_one();
+                });
             }
         });
-        Self { url, requests, task }
+        Self {
+            url,
+            requests,
+            connections,
+            closed,
+            task,
+        }
     }
 
     /// What was asked so far.
     pub fn requests(&self) -> Vec<Recorded> {
         self.requests.lock().unwrap().clone()
+    }
+
+    /// How many connections there were.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// Waits until a connection has ended.
+    pub async fn until_closed(&self) {
+        self.closed.notified().await;
     }
 
     /// The only request.
@@ -161,7 +195,11 @@ async fn connection(
         seen.lock().unwrap().push(request);
         let reply = {
             let mut replies = replies.lock().unwrap();
-            if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() }
+            if replies.len() > 1 {
+                replies.pop_front()
+            } else {
+                replies.front().cloned()
+            }
         };
         let reply = reply.expect("an answer to play");
         if play(&mut stream, &reply).await.is_err() || reply.ending != Ending::Clean {
@@ -205,7 +243,10 @@ async fn read_request(stream: &mut TcpStream, held: &mut Vec<u8>) -> Option<Reco
 }
 
 async fn play(stream: &mut TcpStream, reply: &Reply) -> std::io::Result<()> {
-    let mut head = format!("HTTP/1.1 {} Whatever\r\ntransfer-encoding: chunked\r\n", reply.status);
+    let mut head = format!(
+        "HTTP/1.1 {} Whatever\r\ntransfer-encoding: chunked\r\n",
+        reply.status
+    );
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
@@ -219,6 +260,7 @@ async fn play(stream: &mut TcpStream, reply: &Reply) -> std::io::Result<()> {
     match reply.ending {
         Ending::Clean => stream.write_all(b"0\r\n\r\n").await,
         Ending::Broken => stream.shutdown().await,
-        Ending::Silent => std::future::pending().await,
+        // Until the other side goes away.
+        Ending::Silent => stream.read(&mut [0]).await.map(|_| ()),
     }
 }
