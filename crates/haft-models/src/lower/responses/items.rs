@@ -11,6 +11,11 @@ use haft_core::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::lift::REASONING_FIELD;
+
+/// What other adapters note down on items: how a call was found, and what thoughts were called.
+const NOTES: [&str; 2] = ["recovered", REASONING_FIELD];
+
 /// Which thoughts are sent back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -139,9 +144,12 @@ fn object<const N: usize>(members: [(&str, Value); N], extra: &Map<String, Value
     Value::Object(json)
 }
 
+/// Adds what else was there, but for what other adapters noted down.
 fn extend(json: &mut Map<String, Value>, extra: &Map<String, Value>) {
-    for (key, value) in extra.iter().filter(|(_, value)| !value.is_null()) {
-        json.entry(key).or_insert_with(|| value.clone());
+    for (key, value) in extra {
+        if !value.is_null() && !NOTES.contains(&key.as_str()) {
+            json.entry(key).or_insert_with(|| value.clone());
+        }
     }
 }
 
@@ -160,7 +168,8 @@ mod tests {
     #[test]
     fn ids_statuses_and_haft_marks_stay_behind_and_other_members_go() {
         let call = json!({"type": "function_call", "id": "fc_1", "status": "completed",
-            "call_id": "c", "name": "n", "arguments": " {\"a\" :1}", "namespace": "crm", "x": null});
+            "call_id": "c", "name": "n", "arguments": " {\"a\" :1}", "namespace": "crm", "x": null,
+            "recovered": true});
         assert_eq!(
             sent(call).unwrap(),
             r#"{"type":"function_call","call_id":"c","name":"n","arguments":" {\"a\" :1}","namespace":"crm"}"#
