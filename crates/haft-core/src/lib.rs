@@ -28,6 +28,7 @@ mod definition_json;
 mod gate;
 mod item;
 mod kind;
+mod local_ref;
 mod model;
 mod model_error;
 mod model_event;
@@ -70,6 +71,7 @@ pub use item::{
     Reasoning, Role,
 };
 pub use kind::{CustomKind, ToolKind};
+pub use local_ref::resolve_local_ref;
 pub use model::{Model, ModelOptions, ModelRequest, ModelStream, OutputFormat, Streaming};
 pub use model_error::{ModelError, ModelErrorKind};
 pub use model_event::{Assembly, ItemKind, ModelEvent, ModelResponse};
@@ -85,7 +87,7 @@ pub use provenance::{
 pub use reference::ToolRef;
 pub use render_cache::{RenderCache, RenderKey};
 pub use repair::{RepairClass, RepairEvent, RepairKind};
-pub use schema::{subschemas, value_depth_exceeds};
+pub use schema::{subschemas, subschemas_mut, value_depth_exceeds};
 pub use scorer::{Score, ScoreError, Scorer, Scoring, scorer_fn};
 pub use state::{
     Resource, ResourceError, RestoreError, SessionState, SessionStateBuilder, Slice, SliceKind,
