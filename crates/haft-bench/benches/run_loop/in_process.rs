@@ -85,8 +85,13 @@ fn turns(turns: usize, binding: &Binding) -> Vec<Duration> {
 }
 
 pub(crate) fn print(quick: bool) {
-    println!("in process, CPU per turn in µs (median of all turns; of the last ten over turns 5–14)");
-    println!("{:>8} {:>8} {:>10} {:>10}", "turns", "tools", "median", "growth");
+    println!(
+        "in process, CPU per turn in µs (median of all turns; of the last ten over turns 5–14)"
+    );
+    println!(
+        "{:>8} {:>8} {:>10} {:>10}",
+        "turns", "tools", "median", "growth"
+    );
     for tools in [1, 50, 500] {
         let binding = binding(tools);
         for count in [10, 100, 500] {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use haft_core::{
     Access, ApprovalRequest, CallSource, Decision, ErrorCode, FinishReason, FunctionCall,
-    HydrationResult, Item, ModelResponse, PolicyCall, RawArguments, ToolCall, ToolDefinition,
-    ToolKind, Transaction, Verdict,
+    HydrationResult, Item, ItemStatus, ModelResponse, PolicyCall, RawArguments, ToolCall,
+    ToolDefinition, ToolKind, Transaction, Verdict,
 };
 use serde_json::Value;
 
@@ -219,10 +219,10 @@ impl Machine {
                 continue;
             };
             // The limit can only have fallen into what the model wrote last.
-            let finish = if at == last {
-                response.finish
-            } else {
-                FinishReason::Normal
+            let finish = match item.status {
+                Some(ItemStatus::Incomplete) => FinishReason::Length,
+                _ if at == last => response.finish,
+                _ => FinishReason::Normal,
             };
             let mut call = as_tool_call(&item, finish, &source);
             let report = reports.get(batch.calls.len()).and_then(Option::as_ref);

@@ -82,3 +82,18 @@ async fn a_filtered_answer_ends_the_run_and_runs_nothing() {
     assert_eq!(texts(&outcome), ["Not executed: content filter."]);
     assert!(outcome.session.conversation().verify().is_ok());
 }
+
+#[tokio::test]
+async fn a_call_that_was_cut_before_its_arguments_began_is_not_a_call_without_any() {
+    let mut marked = calling([("a", "echo", ""), ("b", "echo", "{}")]);
+    if let Item::FunctionCall(call) = &mut marked.items[0] {
+        call.status = Some(haft_core::ItemStatus::Incomplete);
+    }
+    for (answer, cut_at) in [(calling([("a", "echo", "")]), 0), (marked, 0)] {
+        let outcome = run(Script::new([cut(answer), says("done")])).await.unwrap();
+        assert_eq!(
+            texts(&outcome)[cut_at],
+            "Tool 'echo': the arguments were cut off. Send the call again."
+        );
+    }
+}
