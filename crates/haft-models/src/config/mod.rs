@@ -200,5 +200,4 @@ pub enum ConfigError {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

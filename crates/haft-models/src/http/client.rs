@@ -174,8 +174,6 @@ pub(super) fn transport_error(error: reqwest::Error) -> ModelError {
     let error = error.without_url();
     let kind = if error.is_timeout() {
         ModelErrorKind::Timeout
-    } else if error.is_decode() {
-        ModelErrorKind::Protocol
     } else {
         ModelErrorKind::Unreachable
     };

@@ -7,6 +7,7 @@ use haft_core::{
     Capabilities, ContentPart, Entry, FunctionCall, FunctionCallOutput, Item, Message, ModelError,
     ModelRequest, Reasoning, RenderKey, Role, Streaming,
 };
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::body::{BodyWriter, json as to_json};
@@ -221,7 +222,8 @@ enum Piece {
 /// An item rendered, once for each form.
 fn piece(entry: &Entry, form: &ChatForm<'_>) -> Arc<Piece> {
     let images = form.capabilities.image_input;
-    let variant = u64::from(images) + 2 * u64::from(form.developer_role);
+    let is_openai = form.profile == Profile::Openai;
+    let variant = u64::from(images) + 2 * u64::from(form.developer_role) + 4 * u64::from(is_openai);
     entry
         .rendered()
         .get(RenderKey::new("chat").variant(variant), || {
@@ -230,7 +232,7 @@ fn piece(entry: &Entry, form: &ChatForm<'_>) -> Arc<Piece> {
             match entry.item() {
                 Item::Message(message) if message.role == Role::Assistant => assistant(message),
                 Item::Message(message) => said(message, form),
-                Item::FunctionCall(call) => tool_call(call),
+                Item::FunctionCall(call) => tool_call(call, form),
                 Item::FunctionCallOutput(output) => tool_output(output, form),
                 Item::Reasoning(reasoning) => thoughts(reasoning),
                 _ => {
@@ -291,7 +293,7 @@ fn content_part(part: &ContentPart) -> Value {
 pub(super) fn as_text(part: &ContentPart) -> String {
     match part {
         ContentPart::InputImage { .. } => {
-            tracing::warn!("an image is left out: the model does not take images");
+            tracing::warn!("an image is left out: this model cannot be sent it");
             String::from("[image]")
         }
         ContentPart::Refusal { refusal } => refusal.clone(),
@@ -310,12 +312,29 @@ pub(super) fn as_text(part: &ContentPart) -> String {
     }
 }
 
-fn tool_call(call: &FunctionCall) -> Piece {
+fn tool_call(call: &FunctionCall, form: &ChatForm<'_>) -> Piece {
+    // Most servers read the arguments of past calls as JSON, and fail the whole request where they
+    // are none. Such a call was answered with an error already.
+    let keeps_any_text = form.profile == Profile::Openai && !call.arguments.trim().is_empty();
+    let arguments = if keeps_any_text {
+        &call.arguments
+    } else {
+        object_or_empty(&call.arguments)
+    };
     Piece::Call(to_json(&json!({
         "id": call.call_id,
         "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments},
+        "function": {"name": call.name, "arguments": arguments},
     })))
+}
+
+/// The JSON object that a text is; `{}` if it is none.
+pub(super) fn object_or_empty(arguments: &str) -> &str {
+    serde_json::from_str::<&RawValue>(arguments)
+        .ok()
+        .map(RawValue::get)
+        .filter(|json| json.starts_with('{'))
+        .unwrap_or("{}")
 }
 
 fn tool_output(output: &FunctionCallOutput, form: &ChatForm<'_>) -> Piece {
