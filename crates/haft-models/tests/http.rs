@@ -218,7 +218,14 @@ async fn connections_are_shared_and_used_again() {
         answer_of(&second, asked()).await.unwrap();
     }
     assert_eq!(server.connections(), 1);
-    assert_eq!(first.capabilities(), second.capabilities());
+    let streamed =
+        Reply::sse("data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n");
+    let server = Server::start([streamed]).await;
+    let model = model(&server);
+    for _ in 0..5 {
+        answer_of(&model, asked()).await.unwrap();
+    }
+    assert_eq!(server.connections(), 1, "also after `[DONE]`");
 }
 
 #[tokio::test]
