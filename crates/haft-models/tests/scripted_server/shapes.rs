@@ -200,7 +200,7 @@ async fn bytes_come_in_the_chunks_that_the_step_says() {
             let body = with_stream(request(protocol, "hi"), true);
             let response = post(&server, protocol, &body).await.unwrap();
             let (chunks, _) = chunks_of(response).await;
-            let sizes: Vec<_> = chunks.iter().map(|chunk| chunk.len()).collect();
+            let sizes: Vec<_> = chunks.iter().map(bytes::Bytes::len).collect();
             received.push((chunks, sizes, ()));
         }
         let is_event = |chunk: &bytes::Bytes| chunk.ends_with(b"\n");
