@@ -6,6 +6,9 @@
 //! ([`lower`]), sends them ([`http`]), cuts the answer into frames ([`frame`]) and lifts those to
 //! events.
 //!
+//! Beside them stand two models that need no network: [`ScriptedModel`], which answers from a script
+//! and remembers what it was asked, and [`OfflineModel`], which goes by rules.
+//!
 //! An adapter declares what its model can do and invents nothing: a call that was cut off arrives
 //! cut off, an answer that broke off is an error. It must never decide about tools, keep a
 //! conversation, or show a key to anybody but the provider that it is for.
@@ -17,9 +20,12 @@ pub mod frame;
 pub mod http;
 mod lift;
 pub mod lower;
+pub mod offline;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+pub mod scripted;
+pub mod testing;
 mod wire;
 
 pub use anthropic::{Anthropic, AnthropicOptions};
@@ -28,6 +34,8 @@ pub use config::{
     from_config_with, process_environment, required_variable,
 };
 pub use lower::{Thinking, ThoughtsBack};
+pub use offline::OfflineModel;
 pub use ollama::Ollama;
 pub use openai_chat::{ChatQuirks, ChatServer, OpenAiChat};
 pub use openai_responses::{OpenAiResponses, ResponsesOptions};
+pub use scripted::ScriptedModel;

@@ -1,0 +1,161 @@
+//! The rules as a model.
+
+use futures_util::stream;
+use haft_core::{
+    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelEvent, ModelRequest,
+    ModelResponse, ModelStream, Streaming,
+};
+use serde_json::Value;
+
+use super::answer::{Asked, noticed, word_pieces};
+use super::plan::plan;
+
+/// A model of rules: no network, no weights, always the same answer to the same request.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// use futures_util::StreamExt;
+/// use haft_core::{Assembly, Item, Model, ModelRequest, ToolDefinition};
+/// use haft_models::OfflineModel;
+/// use serde_json::json;
+///
+/// let weather = ToolDefinition::builder("get_weather")
+///     .description("The weather in a city")
+///     .parameters(json!({
+///         "type": "object",
+///         "properties": {"city": {"type": "string"}},
+///         "required": ["city"],
+///     }))
+///     .build()?;
+/// let request = ModelRequest {
+///     conversation: "What is the weather in New York today?".into(),
+///     tools: [weather].into_iter().collect(),
+///     ..ModelRequest::default()
+/// };
+/// let mut answer = Assembly::default();
+/// let mut events = OfflineModel::new().send(request).await?;
+/// while let Some(event) = events.next().await {
+///     answer.add(event?);
+/// }
+/// let Some(Item::FunctionCall(call)) = answer.finish().and_then(|it| it.items.into_iter().next())
+/// else { unreachable!() };
+/// assert_eq!((&*call.name, &*call.arguments), ("get_weather", r#"{"city":"New York"}"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OfflineModel;
+
+impl OfflineModel {
+    /// The model; there is nothing to set.
+    pub fn new() -> Self {
+        Self
+    }
+
+    fn answer(request: &ModelRequest) -> ModelResponse {
+        let asked = Asked::read(&request.conversation);
+        let items = if !asked.calls.is_empty() {
+            // One round of calls per message of the user: now it answers, whatever came of them.
+            vec![Item::assistant(asked.report())]
+        } else if let Some(text) = &asked.text {
+            act(request, text)
+        } else {
+            let words = "There is no message of the user to answer.".to_owned();
+            vec![Item::assistant(noticed([words]))]
+        };
+        let output_bytes: usize = items.iter().map(bytes_of).sum();
+        let response = ModelResponse::of(items);
+        ModelResponse {
+            model: Some("offline".to_owned()),
+            ..response.with_usage(tokens(input_bytes(request)), tokens(output_bytes))
+        }
+    }
+}
+
+/// The calls that a message asks for, and what keeps others from being made.
+fn act(request: &ModelRequest, text: &str) -> Vec<Item> {
+    let plan = plan(request, text);
+    let mut items = Vec::new();
+    if !plan.obstacles.is_empty() {
+        items.push(Item::assistant(noticed(plan.obstacles)));
+    }
+    // Ids that no other turn of this conversation has.
+    let turn = request.conversation.len();
+    for (position, call) in plan.calls.into_iter().enumerate() {
+        let id = format!("call_offline_{turn}_{position}");
+        let arguments = Value::Object(call.arguments).to_string();
+        items.push(Item::function_call(id, call.name, arguments));
+    }
+    items
+}
+
+fn input_bytes(request: &ModelRequest) -> usize {
+    let instructions = request.instructions.as_deref().map_or(0, str::len);
+    let items: usize = request.conversation.items().map(bytes_of).sum();
+    let tools = request.tools.iter().map(|tool| {
+        let tool = tool.definition();
+        let parameters = tool.parameters().map_or(0, |it| it.to_string().len());
+        tool.name().as_str().len() + tool.description().map_or(0, str::len) + parameters
+    });
+    instructions + items + tools.sum::<usize>()
+}
+
+/// About how much an item weighs.
+fn bytes_of(item: &Item) -> usize {
+    match item {
+        Item::Message(message) => message.text().len(),
+        Item::FunctionCall(call) => call.name.len() + call.arguments.len(),
+        Item::FunctionCallOutput(output) => output.output.to_text().len(),
+        _ => 0,
+    }
+}
+
+/// About four bytes make a token, and nothing is free.
+fn tokens(bytes: usize) -> u64 {
+    u64::try_from(bytes.div_ceil(4).max(1)).unwrap_or(u64::MAX)
+}
+
+/// The events of an answer, text word by word.
+fn events(response: ModelResponse, streaming: Streaming) -> Vec<ModelEvent> {
+    let mut events = Vec::new();
+    for event in response.into_events() {
+        match event {
+            ModelEvent::TextDelta { index, text } if streaming == Streaming::Pieces => {
+                events.extend(word_pieces(&text).map(|piece| ModelEvent::TextDelta {
+                    index,
+                    text: piece.to_owned(),
+                }));
+            }
+            event => events.push(event),
+        }
+    }
+    events
+}
+
+impl Model for OfflineModel {
+    fn name(&self) -> &'static str {
+        "offline"
+    }
+
+    fn provider(&self) -> &'static str {
+        "offline"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            supports_dynamic_tools: true,
+            parallel_calls: true,
+            forced_choice: ForcedChoice::Named,
+            none_choice: true,
+            ..Capabilities::default()
+        }
+    }
+
+    fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
+        Box::pin(async move {
+            let events = events(Self::answer(&request), request.options.stream);
+            let stream: ModelStream = Box::pin(stream::iter(events.into_iter().map(Ok)));
+            Ok(stream)
+        })
+    }
+}
