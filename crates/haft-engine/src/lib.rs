@@ -17,6 +17,7 @@ mod answer;
 mod callbacks;
 mod detect;
 mod driver;
+mod duration;
 mod event;
 mod executor;
 mod feedback;
@@ -43,9 +44,7 @@ pub use feedback::{
     with_feedback,
 };
 pub use loop_report::{LoopAction, LoopKind, LoopReport};
-pub use machine::{
-    Answers, Effect, Environment, Executed, Input, Machine, ResumeError, Runner, Ticket,
-};
+pub use machine::{Effect, Executed, Input, Machine, ResumeError, Runner, Ticket};
 pub use moment::Moment;
 pub use one_shot::{ToolCallReply, execute, tool_call};
 pub use options::LoopOptions;

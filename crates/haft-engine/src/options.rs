@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::detect::LoopDetection;
+use crate::retry::Backoff;
 
 /// The options of the loop, under the names that they have in `haft.toml`, table `[loop]`.
 ///
@@ -30,10 +31,17 @@ pub struct LoopOptions {
     pub max_output_tokens: Option<u64>,
     /// How many tokens it may use in all.
     pub max_total_tokens: Option<u64>,
-    /// How long a call may take, in milliseconds; a tool's own `timeout_ms` wins.
-    pub tool_timeout_ms: u64,
-    /// How long somebody may take to answer a question about a call, in milliseconds.
-    pub approval_timeout_ms: u64,
+    /// How long a run may take, from the start of each of its legs.
+    #[serde(with = "crate::duration::optional")]
+    pub deadline: Option<Duration>,
+    /// How long a call may take; a tool's own `timeout_ms` wins.
+    #[serde(with = "crate::duration")]
+    pub tool_timeout: Duration,
+    /// How long somebody may take to answer a question about a call.
+    #[serde(with = "crate::duration")]
+    pub approval_timeout: Duration,
+    /// When failed requests are repeated.
+    pub retry: Backoff,
     /// How many calls run at the same time.
     pub max_parallel: usize,
     /// Whether the model gets one last request, without tools, at the round and call limits.
@@ -58,8 +66,10 @@ impl Default for LoopOptions {
             max_input_tokens: None,
             max_output_tokens: None,
             max_total_tokens: None,
-            tool_timeout_ms: 30_000,
-            approval_timeout_ms: 600_000,
+            deadline: None,
+            tool_timeout: Duration::from_secs(30),
+            approval_timeout: Duration::from_mins(10),
+            retry: Backoff::default(),
             max_parallel: 8,
             final_turn: true,
             repair: false,
@@ -85,6 +95,32 @@ impl LoopOptions {
 
     /// How long a call of a tool with this timeout of its own may take.
     pub(crate) fn timeout_of(&self, own: Option<u64>) -> Duration {
-        Duration::from_millis(own.unwrap_or(self.tool_timeout_ms))
+        own.map_or(self.tool_timeout, Duration::from_millis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_under_their_names_and_unknown_ones_are_refused() {
+        let options: LoopOptions = serde_json::from_value(serde_json::json!({
+            "max_rounds": 3,
+            "max_total_tokens": 1000,
+            "deadline": "2m",
+            "tool_timeout": 500,
+            "retry": {"attempts": 2},
+            "loop_detection": {"same_result": true},
+            "spill_bytes": 4096
+        }))
+        .unwrap();
+        assert_eq!(options.deadline, Some(Duration::from_mins(2)));
+        assert_eq!(options.tool_timeout, Duration::from_millis(500));
+        assert_eq!((options.retry.attempts, options.max_parallel), (2, 8));
+        let text = serde_json::to_string(&options).unwrap();
+        assert_eq!(serde_json::from_str::<LoopOptions>(&text).unwrap(), options);
+        let unknown = serde_json::from_str::<LoopOptions>(r#"{"max_round": 3}"#);
+        assert!(unknown.unwrap_err().to_string().contains("max_round"));
     }
 }

@@ -59,13 +59,13 @@ pub struct Backoff {
     /// How many attempts in all, the first one included.
     pub attempts: u32,
     /// The shortest wait.
-    #[serde(with = "duration")]
+    #[serde(with = "crate::duration")]
     pub base: Duration,
     /// The longest wait that is chosen here.
-    #[serde(with = "duration")]
+    #[serde(with = "crate::duration")]
     pub cap: Duration,
     /// The longest time that one request waits in all.
-    #[serde(with = "duration")]
+    #[serde(with = "crate::duration")]
     pub total: Duration,
 }
 
@@ -107,42 +107,6 @@ impl RetryPolicy for Backoff {
         let delay = chosen.max(attempt.error.retry_after.unwrap_or_default());
         let in_time = attempt.remaining.is_none_or(|remaining| delay < remaining);
         (in_time && attempt.waited.saturating_add(delay) <= self.total).then_some(delay)
-    }
-}
-
-/// Durations in configuration.
-mod duration {
-    use std::time::Duration;
-
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    #[derive(Deserialize)]
-    #[serde(
-        untagged,
-        expecting = "expected a duration such as \"500ms\" or \"8s\", or whole milliseconds"
-    )]
-    enum Form {
-        Milliseconds(u64),
-        Text(String),
-    }
-
-    pub(super) fn serialize<S: Serializer>(
-        duration: &Duration,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&humantime::format_duration(*duration))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Duration, D::Error> {
-        match Form::deserialize(deserializer)? {
-            Form::Milliseconds(milliseconds) => Ok(Duration::from_millis(milliseconds)),
-            Form::Text(text) => humantime::parse_duration(&text).map_err(|error| {
-                let text = haft_core::cut(&text);
-                D::Error::custom(format!("`{text}` is no duration: {error}"))
-            }),
-        }
     }
 }
 

@@ -74,6 +74,7 @@ pub struct Run {
     approver: Option<Arc<dyn Approver>>,
     cancel: Cancel,
     deadline: Option<SystemTime>,
+    retry: Option<Arc<dyn RetryPolicy>>,
     answer: Option<Result<AnswerContract, SchemaError>>,
     identity: RunContext,
     callbacks: Callbacks,
@@ -159,6 +160,7 @@ impl Run {
             approver: None,
             cancel: Cancel::new(),
             deadline: None,
+            retry: None,
             answer: None,
             identity: RunContext::default(),
             callbacks: Callbacks::default(),
@@ -288,8 +290,7 @@ impl Run {
 
     /// How long a call may take; a tool's own timeout wins.
     pub fn tool_timeout(mut self, timeout: Duration) -> Self {
-        self.environment.options.tool_timeout_ms =
-            u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        self.environment.options.tool_timeout = timeout;
         self
     }
 
@@ -353,7 +354,7 @@ impl Run {
 
     /// When failed requests are repeated.
     pub fn retry(mut self, policy: impl RetryPolicy + 'static) -> Self {
-        self.environment.retry = Arc::new(policy);
+        self.retry = Some(Arc::new(policy));
         self
     }
 
@@ -497,6 +498,7 @@ impl Run {
         let mut session = std::mem::take(&mut self.session);
         session.verify()?;
         self.answers.check(&session)?;
+        self.environment.deadline = self.deadline_from(now);
         self.furnish(&mut session)?;
         let spill = self.prepare_spill()?;
         let means = Means {
@@ -545,10 +547,18 @@ impl Run {
         }
         // The clock ran while the run was being built: what was a second then still counts.
         let too_close = now.plus(Duration::from_millis(900));
-        match self.deadline {
-            Some(deadline) if Moment::from(deadline) < too_close => Err(RunError::DeadlineTooClose),
+        match self.deadline_from(now) {
+            Some(deadline) if deadline < too_close => Err(RunError::DeadlineTooClose),
             _ => Ok(()),
         }
+    }
+
+    /// When this leg of the run must be over: the earlier of the two ways to say so.
+    fn deadline_from(&self, now: Moment) -> Option<Moment> {
+        let limit = self.environment.options.deadline;
+        let by_limit = limit.map(|limit| now.plus(limit));
+        let by_date = self.deadline.map(Moment::from);
+        by_limit.into_iter().chain(by_date).min()
     }
 
     /// Puts everything that the builder gathered into the environment.
@@ -575,7 +585,10 @@ impl Run {
         environment.policies = vec![Arc::new(self.trust)];
         environment.policies.append(&mut self.policies);
         environment.has_approver = self.approver.is_some();
-        environment.deadline = self.deadline.map(Moment::from);
+        environment.retry = match self.retry.take() {
+            Some(policy) => policy,
+            None => Arc::new(environment.options.retry),
+        };
         for policy in &environment.policies {
             policy.register(&environment.state)?;
         }

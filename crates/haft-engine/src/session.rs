@@ -128,8 +128,8 @@ impl Session {
         self.conversation.items()
     }
 
-    /// Adds an item. While a run waits, only its answers may be added, and those go with the run.
-    pub fn push(&mut self, item: Item) {
+    /// Adds an item. A waiting run's answers come first: then this would be the wrong place.
+    pub(crate) fn push(&mut self, item: Item) {
         self.conversation.push(item);
     }
 

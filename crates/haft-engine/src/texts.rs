@@ -58,6 +58,15 @@ pub(crate) fn invalid_output(tool: &str, errors: &str) -> String {
     format!("Tool '{tool}' returned an invalid result: {errors}")
 }
 
+/// Not among the reference's texts: the one there promises that the rest can be read.
+pub(crate) fn shortened(text: &str) -> String {
+    let beginning = &text[..text.floor_char_boundary(512)];
+    let bytes = text.len();
+    format!(
+        "{beginning}\n\n[Result truncated: {bytes} bytes in total. The rest could not be kept.]"
+    )
+}
+
 pub(crate) fn not_approved(tool: &str, reason: Option<&str>) -> String {
     let refused = format!("Tool '{tool}' needs approval and was not approved.");
     match reason {

@@ -113,7 +113,7 @@ pub use haft_core::{
 // what struct tools implement.
 pub use haft_engine as engine;
 pub use haft_engine::{
-    AnswerContract, Answers, Backoff, CallRecord, CallStatus, Counters, End, EndSummary, EventKind,
+    AnswerContract, Backoff, CallRecord, CallStatus, Counters, End, EndSummary, EventKind,
     ExecutorCall, FailedAttempt, FailedReason, Feedback, FeedbackMemory, FeedbackMoment,
     FeedbackProvider, FeedbackTrigger, FilesSeen, IncompleteReason, LoopAction, LoopDetection,
     LoopDetector, LoopKind, LoopOptions, LoopReport, Outcome, PendingCall, ReadBeforeWrite,

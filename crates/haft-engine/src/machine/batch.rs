@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft_core::{
     Access, ApprovalRequest, CallSource, Decision, ErrorCode, FinishReason, FunctionCall,
-    HydrationResult, Item, ItemStatus, ModelResponse, PolicyCall, RawArguments, ToolCall,
+    HydrationResult, Item, ItemStatus, ModelResponse, Policy, PolicyCall, RawArguments, ToolCall,
     ToolDefinition, ToolKind, Transaction, Verdict,
 };
 use serde_json::Value;
@@ -286,7 +286,9 @@ impl Machine {
         let is_barrier = definition.as_deref().is_some_and(|definition| {
             let policies = &environment.policies;
             definition.annotations().sequential
-                || policies.iter().any(|policy| policy.has_memory(definition))
+                || policies
+                    .iter()
+                    .any(|policy| has_memory(&**policy, definition))
         });
         let own_timeout = definition
             .as_ref()
@@ -425,7 +427,7 @@ impl Machine {
         self.effects.push_back(Effect::Ask {
             call: at,
             question: Box::new(question),
-            timeout: Duration::from_millis(self.environment.options.approval_timeout_ms),
+            timeout: self.environment.options.approval_timeout,
         });
         call.state = CallState::Asking(reason);
     }
@@ -537,7 +539,10 @@ impl Machine {
                     self.settle(call, Settled::error(how.running, text));
                 }
                 // It ran; only the putting away was not waited for.
-                CallState::Spilling(settled) => call.state = CallState::Settled(settled),
+                CallState::Spilling(mut settled) => {
+                    settled.shorten();
+                    call.state = CallState::Settled(settled);
+                }
                 settled @ (CallState::Settled(_) | CallState::Recorded) => call.state = settled,
                 _ => self.settle_unexecuted(call, how.waiting),
             }
@@ -550,6 +555,11 @@ impl Machine {
 enum Started {
     Done,
     LimitReached,
+}
+
+/// One that panics over the question is taken to have some: then nothing runs beside its calls.
+fn has_memory(policy: &dyn Policy, definition: &ToolDefinition) -> bool {
+    haft_core::caught(|| policy.has_memory(definition)).unwrap_or(true)
 }
 
 fn not_executed(why: NotExecuted) -> Unsettled {

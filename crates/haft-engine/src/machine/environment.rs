@@ -23,7 +23,7 @@ use crate::retry::{Backoff, RetryPolicy};
 /// Everything around a run: who answers, which tools there are, what is allowed.
 ///
 /// It is not part of the session: whoever takes a session up again brings it along.
-pub struct Environment {
+pub(crate) struct Environment {
     pub(crate) context: Arc<RunContext>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) binding: Binding,
@@ -49,7 +49,7 @@ pub(crate) type LoopCallback = dyn Fn(&LoopReport) -> LoopAction + Send + Sync;
 
 impl Environment {
     /// A run of this model with these tools, everything else as it is by default.
-    pub fn new(model: Arc<dyn Model>, binding: Binding) -> Self {
+    pub(crate) fn new(model: Arc<dyn Model>, binding: Binding) -> Self {
         Self {
             context: Arc::default(),
             model,

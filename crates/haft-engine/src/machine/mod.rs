@@ -29,10 +29,14 @@ use crate::session::{Progress, Session};
 use batch::Batch;
 
 pub use effect::{Effect, Executed, Input, Runner, Ticket};
-pub use environment::Environment;
-pub use resume::{Answers, ResumeError};
+pub(crate) use environment::Environment;
+pub(crate) use resume::Answers;
+pub use resume::ResumeError;
 
 /// One run, from its first request to its end.
+///
+/// A host that drives it by itself gets one from [`Run::into_machine`](crate::Run::into_machine),
+/// performs every effect, and reports what came of it.
 pub struct Machine {
     environment: Arc<Environment>,
     session: Session,
@@ -90,7 +94,12 @@ impl Machine {
     /// A run on a conversation that no other run has left unfinished in a wait.
     ///
     /// A session that was put away between two turns goes on where it was.
-    pub fn start(environment: Arc<Environment>, session: Session, now: Moment, seed: u64) -> Self {
+    pub(crate) fn start(
+        environment: Arc<Environment>,
+        session: Session,
+        now: Moment,
+        seed: u64,
+    ) -> Self {
         let mut machine = Self::new(environment, session, now, seed);
         machine.begin_request();
         machine

@@ -19,7 +19,7 @@ use super::{Environment, Machine};
 
 /// What a waiting run was waiting for.
 #[derive(Debug, Clone, Default)]
-pub struct Answers {
+pub(crate) struct Answers {
     outputs: Vec<FunctionCallOutput>,
     decisions: Vec<(String, Decision)>,
     input: Vec<Item>,
@@ -27,28 +27,23 @@ pub struct Answers {
 
 impl Answers {
     /// Nothing yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Adds the output of a call that the caller executed.
-    pub fn push_output(&mut self, output: FunctionCallOutput) {
+    pub(crate) fn push_output(&mut self, output: FunctionCallOutput) {
         self.outputs.push(output);
     }
 
     /// Adds somebody's word about a call.
-    pub fn push_decision(&mut self, call_id: impl Into<String>, decision: Decision) {
+    pub(crate) fn push_decision(&mut self, call_id: impl Into<String>, decision: Decision) {
         self.decisions.push((call_id.into(), decision));
     }
 
     /// Adds something to say behind the outputs.
-    pub fn push_input(&mut self, item: Item) {
+    pub(crate) fn push_input(&mut self, item: Item) {
         self.input.push(item);
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.outputs.is_empty() && self.decisions.is_empty()
     }
 
     /// Checks that exactly what is open is answered, each once.
@@ -120,7 +115,7 @@ pub enum ResumeError {
 
 impl Machine {
     /// Goes on with a run that waited.
-    pub fn resume(
+    pub(crate) fn resume(
         environment: Arc<Environment>,
         mut session: Session,
         answers: Answers,

@@ -36,6 +36,12 @@ impl Settled {
         }
     }
 
+    /// Keeps the beginning of a long result that nobody can read again.
+    pub(super) fn shorten(&mut self) {
+        let text = self.output.to_text();
+        self.output = CallOutput::Text(texts::shortened(&text));
+    }
+
     fn prefix(&mut self, warning: &str) {
         match &mut self.output {
             CallOutput::Text(text) => *text = format!("{warning}\n\n{text}"),
@@ -122,6 +128,7 @@ impl Machine {
                     call_id = call.item.call_id,
                     "a long result could not be put away"
                 );
+                settled.shorten();
             }
             call.state = CallState::Settled(settled);
         }

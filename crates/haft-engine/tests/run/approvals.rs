@@ -95,7 +95,7 @@ impl Approver for Sleeps {
 #[tokio::test]
 async fn an_answer_that_takes_too_long_is_no_approval() {
     let options = LoopOptions {
-        approval_timeout_ms: 30,
+        approval_timeout: Duration::from_millis(30),
         ..LoopOptions::default()
     };
     let outcome = run(&script())

@@ -139,7 +139,7 @@ async fn handlers_that_fail() {
 #[tokio::test]
 async fn handlers_that_take_too_long() {
     let options = LoopOptions {
-        tool_timeout_ms: 50,
+        tool_timeout: Duration::from_millis(50),
         ..by_default()
     };
     let (text, status) = message(sleeper("x"), "x", r#"{"text":"60000"}"#, options).await;

@@ -259,3 +259,25 @@ async fn with_spilling_a_result_may_be_large() {
     };
     assert!(output.output.to_text().len() < 1000);
 }
+
+#[tokio::test]
+async fn a_long_result_that_cannot_be_kept_is_shortened_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let gone = directory.path().to_owned();
+    let long = tool("long", move |_| {
+        // The directory for long results vanishes while the tool runs.
+        std::fs::remove_dir_all(&gone).unwrap();
+        Ok(ToolOutput::text("x".repeat(10_000)))
+    });
+    let model = Script::new([calls([("a", "long", "{}")]), says("done")]);
+    let outcome = Run::new(model)
+        .tools([long])
+        .spill(4096)
+        .spill_directory(directory.path())
+        .user("go")
+        .await
+        .unwrap();
+    let text = &texts(&outcome)[0];
+    let end = "[Result truncated: 10000 bytes in total. The rest could not be kept.]";
+    assert!(text.len() < 700 && text.ends_with(end), "{text}");
+}
