@@ -11,6 +11,8 @@ mod batch;
 mod effect;
 mod ending;
 mod environment;
+mod fold;
+mod gate;
 mod judge;
 mod limits;
 mod resume;

@@ -1,17 +1,18 @@
 //! A run as a Rust program sees it: a builder, a stream of events, an outcome.
 
+mod error;
+mod setup;
+mod stream;
+
 use std::future::IntoFuture;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
-use futures_core::Stream;
-use haft_catalog::{BindError, Binding, Catalog};
+use haft_catalog::{Binding, Catalog};
 use haft_core::{
-    Approver, BoxFuture, CallOutput, Cancel, Decision, FunctionCallOutput, HistoryError,
-    IntoToolOutput, Item, Model, ModelOptions, Policy, SchemaError, SessionState, ToolCall,
-    ToolChoice, ToolContext, ToolError, ToolRef, TrustPolicy,
+    Approver, BoxFuture, CallOutput, Cancel, Decision, FunctionCallOutput, IntoToolOutput, Item,
+    Model, ModelOptions, Policy, SchemaError, SessionState, ToolCall, ToolChoice, ToolContext,
+    ToolError, ToolRef, TrustPolicy,
 };
 use haft_hydrate::Hydrator;
 use schemars::JsonSchema;
@@ -20,18 +21,19 @@ use serde::de::DeserializeOwned;
 use crate::answer::AnswerContract;
 use crate::callbacks::Callbacks;
 use crate::detect::LoopDetection;
-use crate::driver::{Driver, Means};
 use crate::event::{RunContext, RunEvent};
 use crate::executor::{ExecutorCall, NamedExecutor, ToolExecutor};
-use crate::feedback::{Feedback, FeedbackMemory};
+use crate::feedback::Feedback;
 use crate::loop_report::{LoopAction, LoopReport};
-use crate::machine::{Answers, Environment, Machine, ResumeError};
+use crate::machine::{Answers, Environment, Machine};
 use crate::moment::Moment;
 use crate::options::LoopOptions;
 use crate::outcome::{Outcome, ToolResult};
 use crate::retry::RetryPolicy;
 use crate::session::Session;
-use crate::spill::{SpillStore, recall_tool_result};
+
+pub use error::RunError;
+pub use stream::RunStream;
 
 /// One run of the loop: a model, its tools, a conversation, and what bounds it.
 ///
@@ -88,52 +90,6 @@ pub struct Run {
 /// The facade's `haft::Run` is the trait of struct tools; there this is the way to a run.
 pub fn run(model: impl Model) -> Run {
     Run::new(model)
-}
-
-/// A run ready to go.
-struct Prepared {
-    machine: Machine,
-    means: Means,
-    callbacks: Callbacks,
-}
-
-/// Why a run could not start. Nothing was sent.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// The tools make no binding.
-    #[error(transparent)]
-    Bind(#[from] BindError),
-    /// Calls and outputs of the conversation do not belong together.
-    #[error(transparent)]
-    History(#[from] HistoryError),
-    /// The answers are not those that the run waits for.
-    #[error(transparent)]
-    Resume(#[from] ResumeError),
-    /// The demanded form of the answer is not a usable schema.
-    #[error("the form of the answer is not usable: {0}: correct the type's schema")]
-    Answer(SchemaError),
-    /// The deadline is over, or nearly.
-    #[error("the deadline is less than a second ahead: give the run more time")]
-    DeadlineTooClose,
-    /// A limit of zero.
-    #[error("`{name}` is 0: leave it out to have no limit, or set at least 1")]
-    ZeroLimit {
-        /// Which.
-        name: &'static str,
-    },
-    /// There is nothing to answer.
-    #[error("the conversation is empty: add something with `user` or `input`")]
-    NothingToAnswer,
-    /// The session's state does not fit the slices that this run registers.
-    #[error("the session's state cannot be used: {0}")]
-    State(#[from] haft_core::RestoreError),
-    /// Two slices of session state want one name.
-    #[error("the session's state cannot be set up: {0}")]
-    Slices(#[from] haft_core::StateError),
-    /// Long results cannot be put away.
-    #[error("the directory for long results cannot be made: {0}")]
-    Spill(#[from] std::io::Error),
 }
 
 impl Run {
@@ -479,12 +435,7 @@ impl Run {
     /// Starts the run. It goes on as far as the events are read.
     pub fn start(self) -> Result<RunStream, RunError> {
         let now = Moment::from(SystemTime::now());
-        let prepared = self.prepare(now, fastrand::u64(..))?;
-        Ok(RunStream {
-            cancel: prepared.means.cancel.clone(),
-            driver: Driver::new(prepared.machine, prepared.means),
-            callbacks: prepared.callbacks,
-        })
+        Ok(RunStream::new(self.prepare(now, fastrand::u64(..))?))
     }
 
     /// The machine of this run, for a host that drives it by itself: it says what time it is, gives
@@ -492,162 +443,6 @@ impl Run {
     pub fn into_machine(self, now: Moment, seed: u64) -> Result<Machine, RunError> {
         Ok(self.prepare(now, seed)?.machine)
     }
-
-    fn prepare(mut self, now: Moment, seed: u64) -> Result<Prepared, RunError> {
-        self.check_limits(now)?;
-        let mut session = std::mem::take(&mut self.session);
-        session.verify()?;
-        self.answers.check(&session)?;
-        self.environment.deadline = self.deadline_from(now);
-        self.furnish(&mut session)?;
-        let spill = self.prepare_spill()?;
-        let means = Means {
-            model: Arc::clone(&self.environment.model),
-            approver: self.approver,
-            context: self.context,
-            cancel: self.cancel,
-            spill,
-            on_checkpoint: self.on_checkpoint,
-        };
-        let environment = Arc::new(self.environment);
-        let machine = if session.is_unfinished() {
-            for item in self.input {
-                self.answers.push_input(item);
-            }
-            Machine::resume(environment, session, self.answers, now, seed)?
-        } else {
-            for item in self.input {
-                session.push(item);
-            }
-            if session.conversation().is_empty() {
-                return Err(RunError::NothingToAnswer);
-            }
-            session.verify()?;
-            Machine::start(environment, session, now, seed)
-        };
-        Ok(Prepared {
-            machine,
-            means,
-            callbacks: self.callbacks,
-        })
-    }
-
-    fn check_limits(&self, now: Moment) -> Result<(), RunError> {
-        let options = &self.environment.options;
-        let zero = [
-            ("max_tool_calls", options.max_tool_calls.map(u64::from)),
-            ("max_input_tokens", options.max_input_tokens),
-            ("max_output_tokens", options.max_output_tokens),
-            ("max_total_tokens", options.max_total_tokens),
-        ]
-        .into_iter()
-        .find(|(_, limit)| *limit == Some(0));
-        if let Some((name, _)) = zero {
-            return Err(RunError::ZeroLimit { name });
-        }
-        // The clock ran while the run was being built: what was a second then still counts.
-        let too_close = now.plus(Duration::from_millis(900));
-        match self.deadline_from(now) {
-            Some(deadline) if deadline < too_close => Err(RunError::DeadlineTooClose),
-            _ => Ok(()),
-        }
-    }
-
-    /// When this leg of the run must be over: the earlier of the two ways to say so.
-    fn deadline_from(&self, now: Moment) -> Option<Moment> {
-        let limit = self.environment.options.deadline;
-        let by_limit = limit.map(|limit| now.plus(limit));
-        let by_date = self.deadline.map(Moment::from);
-        by_limit.into_iter().chain(by_date).min()
-    }
-
-    /// Puts everything that the builder gathered into the environment.
-    fn furnish(&mut self, session: &mut Session) -> Result<(), RunError> {
-        if session.id.is_empty() {
-            session.id = new_id("conv");
-        }
-        self.identity.run_id = match &session.run {
-            Some(run) => run.run_id.clone(),
-            None => new_id("run"),
-        };
-        self.identity.conversation_id.clone_from(&session.id);
-        let environment = &mut self.environment;
-        environment.context = Arc::new(self.identity.clone());
-        environment.binding = bind(self.binding.take(), &self.tools, self.tool_choice.take())?;
-        environment.hydrator = self.hydrator.take().unwrap_or_else(|| {
-            if environment.options.repair {
-                Hydrator::new().with_audited_repair()
-            } else {
-                Hydrator::new()
-            }
-        });
-        environment.answer = self.answer.take().transpose().map_err(RunError::Answer)?;
-        environment.policies = vec![Arc::new(self.trust)];
-        environment.policies.append(&mut self.policies);
-        environment.has_approver = self.approver.is_some();
-        environment.retry = match self.retry.take() {
-            Some(policy) => policy,
-            None => Arc::new(environment.options.retry),
-        };
-        for policy in &environment.policies {
-            policy.register(&environment.state)?;
-        }
-        if !environment.feedback.is_empty() {
-            environment.state.register::<FeedbackMemory>()?;
-        }
-        if !session.state.is_null() {
-            environment.state.load(&session.state)?;
-        }
-        Ok(())
-    }
-
-    fn prepare_spill(&mut self) -> Result<Option<Arc<SpillStore>>, RunError> {
-        let environment = &mut self.environment;
-        if environment.options.spill_bytes.is_none() {
-            return Ok(None);
-        }
-        let mut store = match &self.spill_directory {
-            Some(directory) => SpillStore::below(directory)?,
-            None => SpillStore::temporary()?,
-        };
-        if self.keep_spill {
-            store = store.keep();
-        }
-        let store = Arc::new(store);
-        let recall = recall_tool_result(Arc::clone(&store)).map_err(BindError::from)?;
-        environment.binding = environment.binding.with_appended([recall]).binding;
-        Ok(Some(store))
-    }
-}
-
-fn bind(
-    binding: Option<Binding>,
-    tools: &[ToolRef],
-    choice: Option<ToolChoice>,
-) -> Result<Binding, RunError> {
-    let binding = match binding {
-        None => {
-            let builder = Catalog::new().snapshot().bind().without_tools();
-            let builder = builder.with_tools(tools.iter().cloned());
-            return Ok(builder.tool_choice(choice.unwrap_or_default()).build()?);
-        }
-        Some(binding) if tools.is_empty() => binding,
-        Some(binding) => {
-            let appended = binding.with_appended(tools.iter().cloned());
-            if let Some(error) = appended.rejected.into_iter().next() {
-                return Err(error.into());
-            }
-            appended.binding
-        }
-    };
-    Ok(match choice {
-        Some(choice) => binding.with_choice(choice)?,
-        None => binding,
-    })
-}
-
-fn new_id(prefix: &str) -> String {
-    format!("{prefix}_{:032x}", fastrand::u128(..))
 }
 
 impl IntoFuture for Run {
@@ -656,44 +451,5 @@ impl IntoFuture for Run {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move { Ok(self.start()?.finish().await) })
-    }
-}
-
-/// A started run: its events, one after the other, and its outcome.
-///
-/// The run goes on as far as it is read; dropping it stops everything that it began.
-pub struct RunStream {
-    driver: Driver,
-    callbacks: Callbacks,
-    cancel: Cancel,
-}
-
-impl RunStream {
-    /// The next event; none after the last.
-    pub async fn next(&mut self) -> Option<RunEvent> {
-        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
-    }
-
-    /// The signal that stops this run.
-    pub fn cancel(&self) -> &Cancel {
-        &self.cancel
-    }
-
-    /// Reads what is left and gives the outcome.
-    pub async fn finish(mut self) -> Outcome {
-        while self.next().await.is_some() {}
-        self.driver.into_machine().into_outcome()
-    }
-}
-
-impl Stream for RunStream {
-    type Item = RunEvent;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<RunEvent>> {
-        let polled = self.driver.poll_event(cx);
-        if let Poll::Ready(Some(event)) = &polled {
-            self.callbacks.hear(event);
-        }
-        polled
     }
 }

@@ -1,0 +1,153 @@
+//! How a turn is closed: results become part of the conversation, and the run goes on, waits or ends.
+
+use haft_core::{FunctionCallOutput, Item, RawArguments};
+use serde_json::Map;
+
+use crate::event::EventKind;
+use crate::loop_report::LoopAction;
+use crate::outcome::{End, IncompleteReason, PendingCall, ToolResult, Waiting};
+use crate::session::{LastTurn, OpenCall, OpenState};
+
+use super::Machine;
+use super::batch::{Batch, BatchCall, CallState};
+use super::settle::Settled;
+
+impl Machine {
+    /// Makes the results that there are part of the conversation, in call order. Gives what is
+    /// wrong if the run must end because results repeat.
+    pub(super) fn record_outputs(&mut self, batch: &mut Batch) -> Option<String> {
+        let mut loop_found = None;
+        for call in &mut batch.calls {
+            let mut settled = match std::mem::replace(&mut call.state, CallState::Recorded) {
+                CallState::Settled(settled) => settled,
+                other => {
+                    call.state = other;
+                    continue;
+                }
+            };
+            let found = self.look_for_same_result(call, &mut settled);
+            loop_found = loop_found.or(found);
+            if let Some(warning) = call.warning.take() {
+                settled.prefix(&warning);
+            }
+            let result = ToolResult {
+                call_id: call.item.call_id.clone(),
+                output: settled.output.to_text(),
+                is_error: settled.is_error,
+            };
+            if let Some(record) = self.progress().records.get_mut(call.record) {
+                record.result = Some(result);
+            }
+            self.add_item(Item::FunctionCallOutput(FunctionCallOutput {
+                id: None,
+                status: None,
+                call_id: call.item.call_id.clone(),
+                output: settled.output,
+                is_error: settled.is_error,
+                extra: Map::new(),
+            }));
+        }
+        loop_found
+    }
+
+    /// Warns the model of results that repeat; gives what is wrong if the run must end.
+    fn look_for_same_result(&mut self, call: &BatchCall, settled: &mut Settled) -> Option<String> {
+        if !settled.status.ran() {
+            return None;
+        }
+        let arguments = RawArguments::Text(call.item.arguments.clone());
+        let text = settled.output.to_text();
+        let report = self
+            .progress()
+            .detector
+            .finished(&call.item.name, &arguments, &text);
+        let mut report = report?;
+        self.decide(&mut report);
+        self.tell_loop(&report, &call.item.call_id);
+        if report.action == LoopAction::Warn {
+            settled.prefix(&report.warning());
+        }
+        (report.action == LoopAction::Terminate).then(|| report.sentence())
+    }
+
+    /// Nothing is left to be done here for this turn: go on, wait, or end.
+    pub(super) fn close_turn(&mut self, mut batch: Batch) {
+        let loop_found = self.record_outputs(&mut batch);
+        if batch
+            .calls
+            .iter()
+            .any(|call| !matches!(call.state, CallState::Recorded))
+        {
+            return self.wait(batch);
+        }
+        let progress = self.progress();
+        progress.open.clear();
+        progress.rounds += 1;
+        let records = batch
+            .calls
+            .iter()
+            .filter_map(|call| progress.records.get(call.record));
+        let records: Vec<_> = records.collect();
+        let ran = records.iter().any(|record| record.status.ran());
+        let results = records
+            .iter()
+            .filter_map(|record| record.result.clone())
+            .collect();
+        progress.tool_ran |= ran;
+        let only_forbidden = batch.calls.iter().all(BatchCall::is_forbidden);
+        progress.forbidden_rounds = if only_forbidden {
+            progress.forbidden_rounds + 1
+        } else {
+            0
+        };
+        let forbidden_rounds = progress.forbidden_rounds;
+        self.emit(EventKind::ToolResults { results });
+        if let Some(sentence) = loop_found {
+            let message = format!("Loop detected: {sentence}");
+            return self.end_incomplete(IncompleteReason::LoopDetected, message);
+        }
+        if batch.call_limit_hit {
+            return self.reach_limit(LastTurn::ToolCalls);
+        }
+        if forbidden_rounds >= 2 {
+            self.progress().last_turn = Some(LastTurn::ForbiddenCalls);
+        }
+        self.begin_request();
+    }
+
+    /// Ends this leg of the run until the caller has answered.
+    fn wait(&mut self, batch: Batch) {
+        let mut waiting = Waiting::default();
+        let mut open = Vec::new();
+        for call in batch.calls {
+            let state = match &call.state {
+                CallState::Pending => OpenState::Pending,
+                CallState::Suspended(reason) => {
+                    waiting.approvals.extend(call.question(reason));
+                    OpenState::Suspended {
+                        reason: reason.clone(),
+                    }
+                }
+                CallState::Recorded => OpenState::Answered,
+                _ => OpenState::Held,
+            };
+            open.push(OpenCall {
+                item: call.item.clone(),
+                warning: call.warning,
+                record: call.record,
+                state: state.clone(),
+            });
+            if state == OpenState::Pending {
+                waiting.calls.push(PendingCall {
+                    call_id: call.item.call_id,
+                    name: call.item.name,
+                    arguments: call.item.arguments,
+                    hydration: call.hydration,
+                });
+            }
+        }
+        self.progress().open = open;
+        self.progress().call_limit_hit = batch.call_limit_hit;
+        self.finish(End::Waiting(waiting));
+    }
+}

@@ -1,0 +1,183 @@
+//! From what the builder gathered to a machine and the means to drive it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_catalog::{BindError, Binding, Catalog};
+use haft_core::{ToolChoice, ToolRef};
+use haft_hydrate::Hydrator;
+
+use crate::callbacks::Callbacks;
+use crate::driver::Means;
+use crate::feedback::FeedbackMemory;
+use crate::machine::Machine;
+use crate::moment::Moment;
+use crate::session::Session;
+use crate::spill::{SpillStore, recall_tool_result};
+
+use super::{Run, RunError};
+
+/// A run ready to go.
+pub(super) struct Prepared {
+    pub(super) machine: Machine,
+    pub(super) means: Means,
+    pub(super) callbacks: Callbacks,
+}
+
+impl Run {
+    pub(super) fn prepare(mut self, now: Moment, seed: u64) -> Result<Prepared, RunError> {
+        self.check_limits(now)?;
+        let mut session = std::mem::take(&mut self.session);
+        session.verify()?;
+        self.answers.check(&session)?;
+        self.environment.deadline = self.deadline_from(now);
+        self.furnish(&mut session)?;
+        let spill = self.prepare_spill()?;
+        let means = Means {
+            model: Arc::clone(&self.environment.model),
+            approver: self.approver,
+            context: self.context,
+            cancel: self.cancel,
+            spill,
+            on_checkpoint: self.on_checkpoint,
+        };
+        let environment = Arc::new(self.environment);
+        let machine = if session.is_unfinished() {
+            for item in self.input {
+                self.answers.push_input(item);
+            }
+            Machine::resume(environment, session, self.answers, now, seed)?
+        } else {
+            for item in self.input {
+                session.push(item);
+            }
+            if session.conversation().is_empty() {
+                return Err(RunError::NothingToAnswer);
+            }
+            session.verify()?;
+            Machine::start(environment, session, now, seed)
+        };
+        Ok(Prepared {
+            machine,
+            means,
+            callbacks: self.callbacks,
+        })
+    }
+
+    fn check_limits(&self, now: Moment) -> Result<(), RunError> {
+        let options = &self.environment.options;
+        let zero = [
+            ("max_tool_calls", options.max_tool_calls.map(u64::from)),
+            ("max_input_tokens", options.max_input_tokens),
+            ("max_output_tokens", options.max_output_tokens),
+            ("max_total_tokens", options.max_total_tokens),
+        ]
+        .into_iter()
+        .find(|(_, limit)| *limit == Some(0));
+        if let Some((name, _)) = zero {
+            return Err(RunError::ZeroLimit { name });
+        }
+        // The clock ran while the run was being built: what was a second then still counts.
+        let too_close = now.plus(Duration::from_millis(900));
+        match self.deadline_from(now) {
+            Some(deadline) if deadline < too_close => Err(RunError::DeadlineTooClose),
+            _ => Ok(()),
+        }
+    }
+
+    /// When this leg of the run must be over: the earlier of the two ways to say so.
+    fn deadline_from(&self, now: Moment) -> Option<Moment> {
+        let limit = self.environment.options.deadline;
+        let by_limit = limit.map(|limit| now.plus(limit));
+        let by_date = self.deadline.map(Moment::from);
+        by_limit.into_iter().chain(by_date).min()
+    }
+
+    /// Puts everything that the builder gathered into the environment.
+    fn furnish(&mut self, session: &mut Session) -> Result<(), RunError> {
+        if session.id.is_empty() {
+            session.id = new_id("conv");
+        }
+        self.identity.run_id = match &session.run {
+            Some(run) => run.run_id.clone(),
+            None => new_id("run"),
+        };
+        self.identity.conversation_id.clone_from(&session.id);
+        let environment = &mut self.environment;
+        environment.context = Arc::new(self.identity.clone());
+        environment.binding = bind(self.binding.take(), &self.tools, self.tool_choice.take())?;
+        environment.hydrator = self.hydrator.take().unwrap_or_else(|| {
+            if environment.options.repair {
+                Hydrator::new().with_audited_repair()
+            } else {
+                Hydrator::new()
+            }
+        });
+        environment.answer = self.answer.take().transpose().map_err(RunError::Answer)?;
+        environment.policies = vec![Arc::new(self.trust)];
+        environment.policies.append(&mut self.policies);
+        environment.has_approver = self.approver.is_some();
+        environment.retry = match self.retry.take() {
+            Some(policy) => policy,
+            None => Arc::new(environment.options.retry),
+        };
+        for policy in &environment.policies {
+            policy.register(&environment.state)?;
+        }
+        if !environment.feedback.is_empty() {
+            environment.state.register::<FeedbackMemory>()?;
+        }
+        if !session.state.is_null() {
+            environment.state.load(&session.state)?;
+        }
+        Ok(())
+    }
+
+    fn prepare_spill(&mut self) -> Result<Option<Arc<SpillStore>>, RunError> {
+        let environment = &mut self.environment;
+        if environment.options.spill_bytes.is_none() {
+            return Ok(None);
+        }
+        let mut store = match &self.spill_directory {
+            Some(directory) => SpillStore::below(directory)?,
+            None => SpillStore::temporary()?,
+        };
+        if self.keep_spill {
+            store = store.keep();
+        }
+        let store = Arc::new(store);
+        let recall = recall_tool_result(Arc::clone(&store)).map_err(BindError::from)?;
+        environment.binding = environment.binding.with_appended([recall]).binding;
+        Ok(Some(store))
+    }
+}
+
+fn bind(
+    binding: Option<Binding>,
+    tools: &[ToolRef],
+    choice: Option<ToolChoice>,
+) -> Result<Binding, RunError> {
+    let binding = match binding {
+        None => {
+            let builder = Catalog::new().snapshot().bind().without_tools();
+            let builder = builder.with_tools(tools.iter().cloned());
+            return Ok(builder.tool_choice(choice.unwrap_or_default()).build()?);
+        }
+        Some(binding) if tools.is_empty() => binding,
+        Some(binding) => {
+            let appended = binding.with_appended(tools.iter().cloned());
+            if let Some(error) = appended.rejected.into_iter().next() {
+                return Err(error.into());
+            }
+            appended.binding
+        }
+    };
+    Ok(match choice {
+        Some(choice) => binding.with_choice(choice)?,
+        None => binding,
+    })
+}
+
+fn new_id(prefix: &str) -> String {
+    format!("{prefix}_{:032x}", fastrand::u128(..))
+}
