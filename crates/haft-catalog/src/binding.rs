@@ -232,6 +232,17 @@ impl Binding {
         self.inner.tools.iter().map(move |tool| tool.render(format))
     }
 
+    /// The same tools under another choice.
+    pub fn with_choice(&self, choice: ToolChoice) -> Result<Self, BindError> {
+        let inner = &self.inner;
+        let mut chosen = Self::new(Arc::clone(&inner.snapshot), inner.tools.clone(), choice)?;
+        if let Some(chosen) = Arc::get_mut(&mut chosen.inner) {
+            // The list is the same, and so is what adapters made of it.
+            chosen.specs = inner.specs.clone();
+        }
+        Ok(chosen)
+    }
+
     /// This binding with more tools behind those that it has. Nothing moves: the rendered list
     /// begins with the same bytes up to its closing bracket.
     ///

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::cancel::Cancel;
 use crate::output::ToolError;
 use crate::progress::{ProgressSink, ToolProgress};
+use crate::state::{Slice, Transaction};
 
 /// The host's side of a call: typed state, the call's identity, what it may do.
 ///
@@ -30,6 +31,7 @@ pub struct ToolContext {
     read_only: bool,
     cancel: Cancel,
     progress: Option<Arc<dyn ProgressSink>>,
+    transaction: Option<Transaction>,
 }
 
 #[derive(Default)]
@@ -93,6 +95,47 @@ impl ToolContext {
         self.progress(ToolProgress::chunk(text));
     }
 
+    /// A slice of the session's state as this call sees it, its own changes included.
+    pub fn slice<T: Slice>(&self) -> Result<Arc<T>, ToolError> {
+        Ok(self.journal()?.get::<T>()?)
+    }
+
+    /// Changes a slice of the session's state. The change is kept when the call succeeds and
+    /// undone when it fails; see [`Transaction::update`] for what `change` may do.
+    pub fn update<T: Slice>(
+        &self,
+        change: impl Fn(&mut T) + Send + Sync + 'static,
+    ) -> Result<(), ToolError> {
+        if self.read_only {
+            return Err(ToolError::new(format!(
+                "this call may only read: the slice `{}` was not changed",
+                T::NAME
+            )));
+        }
+        Ok(self.journal()?.update(change)?)
+    }
+
+    /// The journal of this call's changes; absent outside a run.
+    pub fn transaction(&self) -> Option<&Transaction> {
+        self.transaction.as_ref()
+    }
+
+    fn journal(&self) -> Result<&Transaction, ToolError> {
+        self.transaction.as_ref().ok_or_else(|| {
+            ToolError::new(
+                "there is no session state outside a run: run the tool in one, or give the \
+                 context a transaction",
+            )
+        })
+    }
+
+    /// The same context, its changes of session state kept in this journal.
+    #[must_use]
+    pub fn with_transaction(mut self, transaction: Transaction) -> Self {
+        self.transaction = Some(transaction);
+        self
+    }
+
     /// The same context, stopped by this signal.
     #[must_use]
     pub fn with_cancel(mut self, cancel: Cancel) -> Self {
@@ -124,6 +167,8 @@ impl ToolContext {
             read_only: access == Access::ReadOnly,
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),
+            // A journal belongs to one call.
+            transaction: None,
         }
     }
 }

@@ -22,6 +22,31 @@ pub enum Verdict {
     Deny(String),
 }
 
+impl Verdict {
+    /// The stricter of two: a denial, else that a person must be asked, else reading only.
+    ///
+    /// Where both ask for a person, both reasons are kept.
+    #[must_use]
+    pub fn strictest(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::NeedApproval(one), Self::NeedApproval(other)) if one != other => {
+                Self::NeedApproval(format!("{one}; {other}"))
+            }
+            (one, other) if other.strictness() > one.strictness() => other,
+            (one, _) => one,
+        }
+    }
+
+    fn strictness(&self) -> u8 {
+        match self {
+            Self::Allow(Access::Full) => 0,
+            Self::Allow(Access::ReadOnly) => 1,
+            Self::NeedApproval(_) => 2,
+            Self::Deny(_) => 3,
+        }
+    }
+}
+
 /// What becomes of calls whose arguments were repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -37,7 +62,8 @@ pub enum OnRepaired {
 
 /// Decides by provenance and annotations alone.
 ///
-/// By default: validated calls run, destructive tools included; repaired ones need approval unless
+/// By default: validated calls run, destructive tools included, unless the tool is annotated
+/// `x-needs-approval`; repaired ones need approval unless
 /// the repair was lossless and the tool only reads; unvalidated ones need approval except for
 /// read-only tools in that mode.
 ///
@@ -49,7 +75,7 @@ pub enum OnRepaired {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "three independent switches of the operator, each named where it is set"
+    reason = "independent switches of the operator, each named where it is set"
 )]
 pub struct TrustPolicy {
     /// What becomes of repaired calls.
@@ -60,6 +86,8 @@ pub struct TrustPolicy {
     pub allow_unvalidated: bool,
     /// Whether the `read_only` hint of MCP tools counts. It comes from the server.
     pub trust_mcp_hints: bool,
+    /// Whether this process's own shell (a tool annotated `x-shell`) runs unasked.
+    pub allow_shell_unasked: bool,
 }
 
 impl TrustPolicy {
@@ -80,8 +108,18 @@ impl TrustPolicy {
             {
                 Verdict::NeedApproval("the tool is destructive".into())
             }
+            Verdict::Allow(_) if self.asks(definition) => {
+                Verdict::NeedApproval("the tool asks for approval".into())
+            }
             other => other,
         }
+    }
+
+    /// Whether the author wants a person to see every call (`x-needs-approval`).
+    fn asks(self, definition: &ToolDefinition) -> bool {
+        let says = |key| definition.annotations().extra.get(key) == Some(&true.into());
+        let own_shell = says("x-shell") && *definition.kind() == ToolKind::Internal;
+        says("x-needs-approval") && !(own_shell && self.allow_shell_unasked)
     }
 
     fn check_repaired(self, definition: &ToolDefinition, provenance: &Provenance) -> Verdict {

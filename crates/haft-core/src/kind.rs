@@ -1,6 +1,9 @@
 //! Where a tool runs.
 
 use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::cut::cut;
 use crate::name::NameError;
@@ -83,6 +86,33 @@ impl fmt::Display for ToolKind {
             Self::Internal => f.write_str("internal"),
             Self::Custom(kind) => kind.fmt(f),
         }
+    }
+}
+
+impl FromStr for ToolKind {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        Ok(match text {
+            "function" => Self::Function,
+            "mcp" => Self::Mcp,
+            "internal" => Self::Internal,
+            custom => Self::Custom(CustomKind::new(custom)?),
+        })
+    }
+}
+
+/// For records of calls; a definition's JSON never has it.
+impl Serialize for ToolKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

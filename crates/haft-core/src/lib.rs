@@ -12,6 +12,7 @@
 //! This crate must never do I/O, start a task or know a provider.
 
 mod annotations;
+mod approval;
 mod call;
 mod cancel;
 mod capabilities;
@@ -27,11 +28,13 @@ mod definition_json;
 mod gate;
 mod item;
 mod kind;
+mod local_ref;
 mod model;
 mod model_error;
 mod model_event;
 mod name;
 mod output;
+mod policy;
 mod progress;
 mod prose;
 mod provenance;
@@ -41,6 +44,7 @@ mod render_cache;
 mod repair;
 mod schema;
 mod scorer;
+mod state;
 mod tool;
 mod tool_specs;
 mod typed_schema;
@@ -49,6 +53,7 @@ mod validator;
 mod view;
 
 pub use annotations::{Annotations, Example};
+pub use approval::{ApprovalRequest, Approver, Decision, SuspendAlways};
 pub use call::{FinishReason, RawArguments, ToolCall};
 pub use cancel::Cancel;
 pub use capabilities::{Capabilities, ForcedChoice};
@@ -66,11 +71,13 @@ pub use item::{
     Reasoning, Role,
 };
 pub use kind::{CustomKind, ToolKind};
+pub use local_ref::resolve_local_ref;
 pub use model::{Model, ModelOptions, ModelRequest, ModelStream, OutputFormat, Streaming};
 pub use model_error::{ModelError, ModelErrorKind};
 pub use model_event::{Assembly, ItemKind, ModelEvent, ModelResponse};
 pub use name::{MAX_NAME_BYTES, NameError, Namespace, RESERVED_NAMES, ToolName};
 pub use output::{IntoToolOutput, OutputPart, ToolError, ToolOutput};
+pub use policy::{FileSystem, Policy, PolicyCall, TrustRules};
 pub use progress::{MAX_CHUNK_BYTES, ProgressSink, ToolProgress};
 pub use prose::{brief_of, doc_text};
 pub use provenance::{
@@ -80,11 +87,15 @@ pub use provenance::{
 pub use reference::ToolRef;
 pub use render_cache::{RenderCache, RenderKey};
 pub use repair::{RepairClass, RepairEvent, RepairKind};
-pub use schema::{subschemas, value_depth_exceeds};
+pub use schema::{subschemas, subschemas_mut, value_depth_exceeds};
 pub use scorer::{Score, ScoreError, Scorer, Scoring, scorer_fn};
+pub use state::{
+    Resource, ResourceError, RestoreError, SessionState, SessionStateBuilder, Slice, SliceKind,
+    Snapshot, SnapshotMeta, SnapshotPhase, StateError, Transaction,
+};
 pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
-    ToolSource, dynamic_tool, function_tool,
+    ToolSource, dynamic_tool, function_tool, read_arguments,
 };
 pub use tool_specs::{ToolSpec, ToolSpecs};
 pub use typed_schema::{output_schema_of, schema_of};

@@ -228,7 +228,7 @@ impl futures_core::Stream for Ready {
 /// for event in ModelResponse::text("hi").into_events() {
 ///     assembly.add(event);
 /// }
-/// assert_eq!(assembly.finish(), Some(ModelResponse::text("hi")));
+/// assert_eq!(assembly.take_finished(), Some(ModelResponse::text("hi")));
 /// ```
 #[derive(Debug, Default)]
 pub struct Assembly {
@@ -257,9 +257,15 @@ impl Assembly {
         }
     }
 
-    /// The answer, items in their order; none if it was not finished.
-    pub fn finish(mut self) -> Option<ModelResponse> {
-        self.response.items = self.done.into_values().collect();
-        self.is_finished.then_some(self.response)
+    /// The answer, items in their order; none if it is not finished. It is handed out once.
+    pub fn take_finished(&mut self) -> Option<ModelResponse> {
+        if !self.is_finished {
+            return None;
+        }
+        let Self {
+            mut response, done, ..
+        } = std::mem::take(self);
+        response.items = done.into_values().collect();
+        Some(response)
     }
 }

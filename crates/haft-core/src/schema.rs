@@ -61,7 +61,14 @@ pub fn subschemas<'s>(schema: &'s Value, mut visit: impl FnMut(&'s str, &'s Valu
 }
 
 /// [`subschemas`], to change them.
-pub(crate) fn subschemas_mut(schema: &mut Value, mut visit: impl FnMut(&str, &mut Value)) {
+///
+/// ```
+/// use serde_json::json;
+/// let mut schema = json!({"items": {"title": "x"}, "const": {"title": "data"}});
+/// haft_core::subschemas_mut(&mut schema, |_, sub| *sub = json!({}));
+/// assert_eq!(schema, json!({"items": {}, "const": {"title": "data"}}));
+/// ```
+pub fn subschemas_mut(schema: &mut Value, mut visit: impl FnMut(&str, &mut Value)) {
     for (keyword, value) in schema.as_object_mut().into_iter().flatten() {
         let mut visit = |sub: &mut Value| visit(keyword, sub);
         match value {

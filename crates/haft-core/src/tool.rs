@@ -177,7 +177,13 @@ impl<T: Tool> HydratedTool for TypedCall<T> {
 ///
 /// `5.0` is an integer by JSON Schema and not by serde; so where the first reading fails, one more
 /// is tried with integral numbers written as integers.
-fn read_arguments<A: DeserializeOwned>(arguments: &Value) -> Result<A, InstantiateError> {
+///
+/// ```
+/// let read: Vec<u8> = haft_core::read_arguments(&serde_json::json!([1, 2.0]))?;
+/// assert_eq!(read, [1, 2]);
+/// # Ok::<(), haft_core::InstantiateError>(())
+/// ```
+pub fn read_arguments<A: DeserializeOwned>(arguments: &Value) -> Result<A, InstantiateError> {
     match serde_path_to_error::deserialize(arguments) {
         Ok(read) => Ok(read),
         Err(error) => {
@@ -401,6 +407,13 @@ impl ToolSource {
 impl From<Arc<dyn ToolObject>> for ToolSource {
     fn from(tool: Arc<dyn ToolObject>) -> Self {
         Self(Ok(tool))
+    }
+}
+
+impl From<Result<Arc<dyn ToolObject>, DefinitionError>> for ToolSource {
+    /// A tool made by code, or why its definition is none: registration reports it.
+    fn from(tool: Result<Arc<dyn ToolObject>, DefinitionError>) -> Self {
+        Self(tool)
     }
 }
 

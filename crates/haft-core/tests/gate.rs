@@ -7,9 +7,10 @@
 )]
 
 use haft_core::{
-    Access, Annotations, ErrorCode, HydrationError, HydrationResult, NoSchemaMode, OnRepaired,
-    Provenance, RawArguments, RepairEvent, RepairKind, RepairRecord, Stage, ToolDefinition,
-    ToolKind, Trust, TrustPolicy, Verdict,
+    Access, Annotations, ErrorCode, HydrationError, HydrationResult, Namespace, NoSchemaMode,
+    OnRepaired, Policy, PolicyCall, Provenance, RawArguments, RepairEvent, RepairKind,
+    RepairRecord, SessionState, Stage, ToolDefinition, ToolKind, ToolName, Trust, TrustPolicy,
+    TrustRules, Verdict,
 };
 use serde_json::json;
 
@@ -210,4 +211,77 @@ fn a_refused_call_never_runs() {
     };
     let verdict = open.check(&refused, &tool(reader(), ToolKind::Internal));
     assert!(matches!(verdict, Verdict::Deny(_)));
+}
+
+#[test]
+fn a_tool_that_asks_for_approval_gets_it_asked_and_only_the_own_shell_can_be_let_through() {
+    let asking = |shell: bool, kind| {
+        let mut annotations = Annotations::default();
+        annotations
+            .extra
+            .insert("x-needs-approval".into(), json!(true));
+        if shell {
+            annotations.extra.insert("x-shell".into(), json!(true));
+        }
+        tool(annotations, kind)
+    };
+    let plain = result(&[], false);
+    let open = TrustPolicy {
+        allow_shell_unasked: true,
+        ..TrustPolicy::default()
+    };
+    let shell = asking(true, ToolKind::Internal);
+    assert!(needs_approval(
+        &TrustPolicy::default().check(&plain, &shell)
+    ));
+    assert_eq!(open.check(&plain, &shell), Verdict::Allow(Access::Full));
+    for other in [
+        asking(false, ToolKind::Internal),
+        asking(true, ToolKind::Mcp),
+    ] {
+        assert!(needs_approval(&open.check(&plain, &other)));
+    }
+}
+
+#[test]
+fn rules_for_a_tool_go_before_those_for_its_namespace() {
+    let rules = TrustRules::default()
+        .namespace(Namespace::new("files").unwrap(), OnRepaired::Allow)
+        .tool(ToolName::new("files__delete").unwrap(), OnRepaired::Deny);
+    let coerced = result(&[RepairKind::ParsedLiteral], false);
+    let verdict = |name: &str| {
+        let definition = ToolDefinition::builder(name)
+            .parameters(json!({"type": "object"}))
+            .build()
+            .unwrap();
+        let call = PolicyCall {
+            hydration: &coerced,
+            definition: &definition,
+        };
+        Policy::check(&rules, &call, &SessionState::default())
+    };
+    assert_eq!(verdict("files__write"), Verdict::Allow(Access::Full));
+    assert!(matches!(verdict("files__delete"), Verdict::Deny(_)));
+    assert!(needs_approval(&verdict("mail__send")));
+    assert!(needs_approval(&verdict("files")));
+}
+
+#[test]
+fn the_strictest_of_two_verdicts_wins_and_reasons_are_kept() {
+    let (full, reading) = (
+        Verdict::Allow(Access::Full),
+        Verdict::Allow(Access::ReadOnly),
+    );
+    let (ask, deny) = (Verdict::NeedApproval("a".into()), Verdict::Deny("d".into()));
+    let ladder = [full, reading, ask.clone(), deny.clone()];
+    for (at, weaker) in ladder.iter().enumerate() {
+        for stricter in &ladder[at..] {
+            assert_eq!(weaker.clone().strictest(stricter.clone()), *stricter);
+            assert_eq!(stricter.clone().strictest(weaker.clone()), *stricter);
+        }
+    }
+    let other = Verdict::NeedApproval("b".into());
+    let both = Verdict::NeedApproval("a; b".into());
+    assert_eq!(ask.strictest(other), both);
+    assert_eq!(deny.clone().strictest(Verdict::Deny("e".into())), deny);
 }

@@ -7,10 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_core::{RepairEvent, RepairKind, Validator, ValidatorFactory};
+use haft_core::{RepairEvent, RepairKind, Validator, ValidatorFactory, resolve_local_ref};
 use serde_json::{Map, Value, json};
 
-use crate::local_ref::resolve;
 use crate::parse::parse_strict;
 use crate::unwrap::unwrapped;
 
@@ -75,7 +74,7 @@ impl<'s> Coercion<'s> {
         }
         let mut value = value;
         if let Some(Value::String(reference)) = schema.get("$ref")
-            && let Some(target) = resolve(self.root, reference)
+            && let Some(target) = resolve_local_ref(self.root, reference)
         {
             value = self.fit(value, target, depth + 1);
         }
@@ -284,7 +283,7 @@ impl<'s> Coercion<'s> {
         };
         let by_const = schema.get("const").is_none_or(Value::is_null);
         let by_reference = match schema.get("$ref").and_then(Value::as_str) {
-            Some(reference) => resolve(self.root, reference)
+            Some(reference) => resolve_local_ref(self.root, reference)
                 .is_none_or(|target| self.admits_null(target, depth + 1)),
             None => true,
         };

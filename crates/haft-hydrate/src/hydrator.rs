@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use haft_core::{
-    ErrorCode, HydratedTool, HydrationError, HydrationResult, Provenance, Stage, ToolCall,
-    ValidatorRecord, caught, cut,
+    ErrorCode, FinishReason, HydratedTool, HydrationError, HydrationResult, Provenance,
+    RawArguments, Stage, ToolCall, ValidatorRecord, caught, cut,
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::parse::parse_arguments;
+use crate::parse::{ParseFailure, parse_arguments};
 use crate::pipeline::{Contract, check_arguments};
 use crate::prepared::{Admission, PreparedTool, ToolTable};
 use crate::repairer::{AuditedRepairer, Repairer};
@@ -134,6 +134,11 @@ impl Hydrator {
     fn hydrate_known(&self, call: &ToolCall, tool: &PreparedTool, result: &mut HydrationResult) {
         let definition = tool.definition();
         identify(tool, result);
+        if was_cut_before_it_began(call) {
+            let failure: Box<ParseFailure> = ErrorCode::Truncated.into();
+            result.errors.push(failure.to_error());
+            return;
+        }
         let validated = match definition.parameters() {
             None => read_unvalidated(call, tool, result),
             Some(schema) => self.check(call, tool, schema, result),
@@ -198,6 +203,12 @@ impl Hydrator {
         result.errors = checked.errors;
         checked.validated
     }
+}
+
+/// No arguments at all mean an empty object, unless the token limit kept the model from writing any.
+fn was_cut_before_it_began(call: &ToolCall) -> bool {
+    let is_blank = matches!(&call.arguments, RawArguments::Text(text) if text.trim().is_empty());
+    is_blank && call.finish == FinishReason::Length
 }
 
 /// A tool without schema: its arguments must still be an object, and are marked as unvalidated.
@@ -283,6 +294,7 @@ fn instantiate(
 /// assert_eq!(ids.assign(Some("call_9")), "call_9");
 /// assert_eq!(ids.assign(Some("call_9")), "call_1");
 /// assert_eq!(ids.assign(None), "call_2");
+/// assert_eq!(ids.assign(Some(&"x".repeat(65))), "call_3");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallIds {
@@ -296,9 +308,17 @@ impl CallIds {
         self.used.insert(id.into());
     }
 
-    /// The provider's id, or a new one if it gave none or one already used.
+    /// Lets a call that is hydrated once more keep its id.
+    pub fn release(&mut self, id: &str) {
+        self.used.remove(id);
+    }
+
+    /// The longest id that every provider takes back.
+    const MAX_BYTES: usize = 64;
+
+    /// The provider's id, or a new one if it gave none, one already used or one too long.
     pub fn assign(&mut self, provided: Option<&str>) -> String {
-        if let Some(id) = provided.filter(|id| !id.is_empty())
+        if let Some(id) = provided.filter(|id| (1..=Self::MAX_BYTES).contains(&id.len()))
             && self.used.insert(id.to_owned())
         {
             return id.to_owned();

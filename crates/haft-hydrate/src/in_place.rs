@@ -6,10 +6,8 @@
 
 use std::collections::HashMap;
 
-use haft_core::SchemaError;
+use haft_core::{SchemaError, resolve_local_ref};
 use serde_json::Value;
-
-use crate::local_ref::resolve;
 
 /// How many schemas may apply to one and the same value.
 const MAX_IN_PLACE: u64 = 20_000;
@@ -38,7 +36,7 @@ pub(crate) fn measure(root: &Value) -> Result<InPlace, SchemaError> {
     let mut open = vec![root];
     while let Some(schema) = open.pop() {
         unfollowed += references(schema)
-            .filter(|reference| doubtful || resolve(root, reference).is_none())
+            .filter(|reference| doubtful || resolve_local_ref(root, reference).is_none())
             .count();
         if unfollowed > MAX_UNFOLLOWED {
             return Err(refused("too many of its references cannot be followed"));
@@ -70,7 +68,7 @@ pub(crate) fn in_place<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value>
             parts.push(sub);
         }
     });
-    parts.extend(references(schema).filter_map(|reference| resolve(root, reference)));
+    parts.extend(references(schema).filter_map(|reference| resolve_local_ref(root, reference)));
     parts
 }
 

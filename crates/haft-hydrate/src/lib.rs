@@ -16,7 +16,6 @@ mod explain;
 mod hydrator;
 mod in_place;
 mod json_schema;
-mod local_ref;
 mod parse;
 mod pipeline;
 mod prepared;

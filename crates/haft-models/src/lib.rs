@@ -1,8 +1,38 @@
 //! Language models behind their wire protocols.
+//!
+//! What comes in: a [`ModelRequest`](haft_core::ModelRequest), in haft's words. What goes out: a
+//! stream of [`ModelEvent`](haft_core::ModelEvent)s, in haft's words again. Between them stands one
+//! adapter per protocol. It lowers conversation, tools and choices to what its provider accepts
+//! ([`lower`]), sends them ([`http`]), cuts the answer into frames ([`frame`]) and lifts those to
+//! events.
+//!
+//! An adapter declares what its model can do and invents nothing: a call that was cut off arrives
+//! cut off, an answer that broke off is an error. It must never decide about tools, keep a
+//! conversation, or show a key to anybody but the provider that it is for.
 
+mod answer;
+mod anthropic;
+mod config;
+pub mod frame;
+pub mod http;
+mod lift;
+pub mod lower;
 pub mod offline;
+mod ollama;
+mod openai_chat;
+mod openai_responses;
 pub mod scripted;
 pub mod testing;
+mod wire;
 
+pub use anthropic::{Anthropic, AnthropicOptions};
+pub use config::{
+    Adapter, CapabilityOverrides, ConfigError, HeaderSource, Lookup, ModelConfig, from_config,
+    from_config_with, process_environment, required_variable,
+};
+pub use lower::{Thinking, ThoughtsBack};
 pub use offline::OfflineModel;
+pub use ollama::Ollama;
+pub use openai_chat::{ChatQuirks, ChatServer, OpenAiChat};
+pub use openai_responses::{OpenAiResponses, ResponsesOptions};
 pub use scripted::ScriptedModel;

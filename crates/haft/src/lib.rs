@@ -83,8 +83,56 @@ pub use haft_hydrate::{
     Root, ToolTable, ValidatorCache, check_arguments, preview,
 };
 
-// The gate's first question.
-pub use haft_core::{OnRepaired, TrustPolicy, Verdict};
+// The gate: policies, and whoever may say yes.
+pub use haft_core::{
+    ApprovalRequest, Approver, Decision, FileSystem, OnRepaired, Policy, PolicyCall, SuspendAlways,
+    TrustPolicy, TrustRules, Verdict,
+};
+
+// Conversations, in the form of the Open Responses API.
+pub use haft_core::{
+    CallOutput, ContentPart, Conversation, Entry, FunctionCall, FunctionCallOutput, HistoryError,
+    Item, ItemKind, ItemStatus, Message, Reasoning, Role,
+};
+
+// The seam to models.
+pub use haft_core::{
+    Assembly, Capabilities, ForcedChoice, Model, ModelError, ModelErrorKind, ModelEvent,
+    ModelOptions, ModelRequest, ModelResponse, ModelStream, OutputFormat, RenderCache, RenderKey,
+    Streaming, ToolSpec, ToolSpecs, Usage,
+};
+
+// What a running call may use: progress, a signal to stop, session state in transactions.
+pub use haft_core::{
+    Cancel, MAX_CHUNK_BYTES, ProgressSink, Resource, ResourceError, RestoreError, SessionState,
+    SessionStateBuilder, Slice, SliceKind, Snapshot as StateSnapshot, SnapshotMeta, SnapshotPhase,
+    StateError, ToolProgress, Transaction,
+};
+
+// The loop. `haft::run(model)` starts building one; its builder is `engine::Run`, because `Run` is
+// what struct tools implement.
+pub use haft_engine as engine;
+pub use haft_engine::{
+    AnswerContract, Answers, Backoff, CallRecord, CallStatus, Counters, End, EndSummary, EventKind,
+    ExecutorCall, FailedAttempt, FailedReason, Feedback, FeedbackMemory, FeedbackMoment,
+    FeedbackProvider, FeedbackTrigger, FilesSeen, IncompleteReason, LoopAction, LoopDetection,
+    LoopDetector, LoopKind, LoopOptions, LoopReport, Outcome, PendingCall, ReadBeforeWrite,
+    Reminder, ResumeError, RetryPolicy, RunContext, RunError, RunEvent, RunPhase, RunStream,
+    SequentialDependency, Session, SpillStore, SucceededTools, ToolCallReply, ToolExecutor,
+    ToolResult, Waiting, execute, run, tool_call,
+};
+
+/// Language models: one adapter per wire protocol, and the offline one.
+#[cfg(feature = "models")]
+pub use haft_models as models;
+
+/// The scripted model, in process and as a server on loopback: for tests of your own.
+#[cfg(feature = "testing")]
+pub use haft_models::testing;
+
+/// Tools for a working directory.
+#[cfg(feature = "builtin")]
+pub use haft_builtin as builtin;
 
 // The catalogue, and who sees what of it.
 pub use haft_catalog::{

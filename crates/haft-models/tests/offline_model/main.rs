@@ -64,7 +64,7 @@ async fn respond(request: ModelRequest) -> ModelResponse {
     for event in events(request).await {
         assembly.add(event);
     }
-    assembly.finish().unwrap()
+    assembly.take_finished().unwrap()
 }
 
 fn calls_of(response: &ModelResponse) -> Vec<(String, Value)> {

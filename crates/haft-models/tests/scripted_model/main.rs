@@ -45,7 +45,7 @@ async fn answer(model: &ScriptedModel, request: ModelRequest) -> ModelResponse {
     for event in events(model, request).await {
         assembly.add(event.unwrap());
     }
-    assembly.finish().unwrap()
+    assembly.take_finished().unwrap()
 }
 
 async fn refusal(model: &ScriptedModel, request: ModelRequest) -> ModelError {

@@ -6,8 +6,16 @@
 
 use serde_json::Value;
 
-/// The schema that a reference names inside the document, if it can be followed.
-pub(crate) fn resolve<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
+use crate::schema::subschemas;
+
+/// The schema that a reference names inside the document `root`, if it can be followed.
+///
+/// ```
+/// use haft_core::resolve_local_ref;
+/// let root = serde_json::json!({"$defs": {"id": {"type": "integer"}}});
+/// assert_eq!(resolve_local_ref(&root, "#/$defs/id"), root.pointer("/$defs/id"));
+/// ```
+pub fn resolve_local_ref<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     let (resource, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     let base = if resource.is_empty() {
         root
@@ -49,7 +57,7 @@ fn find(root: &Value, is_it: impl Fn(&Value) -> bool) -> Option<&Value> {
         if is_it(schema) {
             return Some(schema);
         }
-        haft_core::subschemas(schema, |_, sub| open.push(sub));
+        subschemas(schema, |_, sub| open.push(sub));
     }
     None
 }
@@ -87,7 +95,7 @@ mod tests {
             "d": {"$dynamicAnchor": "there"},
             "e": {"$id": "https://example.com/item", "$defs": {"f": {"const": 1}}}
         }});
-        let at = |reference| resolve(&root, reference);
+        let at = |reference| resolve_local_ref(&root, reference);
         assert_eq!(at("#"), Some(&root));
         assert_eq!(at("#/$defs/a%20b"), Some(&json!({"type": "null"})));
         assert_eq!(at("#here"), Some(&json!({"$anchor": "here"})));

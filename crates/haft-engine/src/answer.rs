@@ -1,0 +1,119 @@
+//! Typed answers: a schema that the final text must follow.
+
+use std::sync::Arc;
+
+use haft_core::{
+    ErrorCode, FinishReason, HydrationError, OutputFormat, RawArguments, SchemaError, Stage,
+    Validator, ValidatorFactory, schema_of,
+};
+use haft_hydrate::{Contract, JsonSchemaFactory, Root, check_arguments};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// So often is an answer validated before the run gives up.
+pub(crate) const MAX_VALIDATIONS: u32 = 3;
+
+/// The form that an answer must have.
+#[derive(Clone)]
+pub struct AnswerContract {
+    format: OutputFormat,
+    validator: Arc<dyn Validator>,
+    /// Whether the type takes what the schema admits.
+    instantiate: fn(&Value) -> Result<(), String>,
+}
+
+impl AnswerContract {
+    /// Compiles the schema.
+    pub fn new(name: impl Into<String>, schema: Value) -> Result<Self, SchemaError> {
+        Ok(Self {
+            validator: JsonSchemaFactory.compile(&schema)?,
+            format: OutputFormat {
+                name: name.into(),
+                schema: Arc::new(schema),
+                strict: true,
+            },
+            instantiate: |_| Ok(()),
+        })
+    }
+
+    /// The form of a type.
+    pub fn of<T: DeserializeOwned + JsonSchema>() -> Result<Self, SchemaError> {
+        let schema = schema_of::<T>();
+        let mut contract = Self::new("answer", schema)?;
+        contract.instantiate = |value| match T::deserialize(value) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        };
+        Ok(contract)
+    }
+
+    pub(crate) fn format(&self) -> &OutputFormat {
+        &self.format
+    }
+
+    /// The demand in words, for models that take no schema.
+    pub(crate) fn instruction(&self) -> String {
+        format!(
+            "Answer with JSON only, without any other text. It must match this JSON schema:\n{}",
+            self.format.schema
+        )
+    }
+
+    /// Reads an answer like arguments, without repair.
+    pub(crate) fn check(&self, text: &str) -> Result<Value, Vec<HydrationError>> {
+        let contract = Contract {
+            schema: &self.format.schema,
+            validator: &*self.validator,
+            factory: &JsonSchemaFactory,
+            tool: &self.format.name,
+            root: Root::Any,
+        };
+        let raw = RawArguments::Text(text.to_owned());
+        if text.trim().is_empty() {
+            return Err(vec![error(
+                Stage::Parse,
+                "the answer is empty",
+                ErrorCode::Truncated,
+            )]);
+        }
+        let checked = check_arguments(&raw, FinishReason::Normal, &contract, None);
+        let value = checked.validated.ok_or(checked.errors)?;
+        match (self.instantiate)(&value) {
+            Ok(()) => Ok(value),
+            Err(reason) => {
+                let detail = ErrorCode::TypeMismatch { path: ".".into() };
+                Err(vec![error(Stage::Instantiate, &reason, detail)])
+            }
+        }
+    }
+
+    /// What the model is told about an answer that does not fit.
+    pub(crate) fn complaint(errors: &[HydrationError]) -> String {
+        let told: Vec<_> = errors
+            .iter()
+            .take(8)
+            .map(|error| error.message.as_str())
+            .collect();
+        format!(
+            "The answer does not match the required JSON schema: {}. Answer again with JSON only.",
+            told.join("; ")
+        )
+    }
+}
+
+fn error(stage: Stage, message: &str, detail: ErrorCode) -> HydrationError {
+    HydrationError {
+        stage,
+        message: message.to_owned(),
+        detail,
+    }
+}
+
+impl std::fmt::Debug for AnswerContract {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AnswerContract")
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,197 @@
+//! Everything a run does, as one ordered stream.
+
+use std::sync::Arc;
+
+use haft_core::{Item, ItemKind, ToolCall, ToolProgress, Usage};
+use serde::Serialize;
+
+use crate::loop_report::{LoopAction, LoopKind};
+use crate::moment::Moment;
+use crate::outcome::{EndSummary, ToolResult};
+
+/// Which run an event belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct RunContext {
+    /// The run.
+    pub run_id: String,
+    /// The conversation.
+    pub conversation_id: String,
+    /// The request that asked for the run, if the host says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// The trace that it is part of, if the host says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
+}
+
+/// One thing that happened in a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunEvent {
+    /// The run.
+    #[serde(flatten)]
+    pub context: Arc<RunContext>,
+    /// The attempt of the current request, from 1.
+    pub attempt: u32,
+    /// When, in seconds since the epoch.
+    pub timestamp: f64,
+    /// What.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// A request goes to the model.
+    TurnStarted {
+        /// Which of the run, from 1.
+        turn: u64,
+    },
+    /// The request failed and is sent again after a pause.
+    RequestRetried {
+        /// What failed.
+        error: String,
+        /// How long until the next attempt, in milliseconds.
+        delay_ms: u64,
+    },
+    /// The model begins an item of its answer.
+    ItemStarted {
+        /// Its place in the answer.
+        index: usize,
+        /// What it will be.
+        item: ItemKind,
+    },
+    /// A piece of the answer's text.
+    TextDelta {
+        /// The item's place in the answer.
+        index: usize,
+        /// The piece.
+        text: String,
+    },
+    /// A piece of a refusal.
+    RefusalDelta {
+        /// The item's place in the answer.
+        index: usize,
+        /// The piece.
+        text: String,
+    },
+    /// A piece of what the model thinks.
+    ReasoningDelta {
+        /// The item's place in the answer.
+        index: usize,
+        /// The piece.
+        text: String,
+    },
+    /// A piece of a call's arguments.
+    ArgumentsDelta {
+        /// The item's place in the answer.
+        index: usize,
+        /// The piece.
+        text: String,
+    },
+    /// An item became part of the conversation.
+    ItemAdded {
+        /// The item.
+        item: Item,
+    },
+    /// An answer that was shown is not used, and why.
+    AnswerDiscarded {
+        /// Why.
+        reason: String,
+    },
+    /// The model asks for calls; nothing of them has run yet.
+    ToolCallsRequested {
+        /// The calls, in order.
+        calls: Vec<ToolCall>,
+    },
+    /// A call begins to run.
+    ToolStarted {
+        /// The tool.
+        tool_name: String,
+        /// The call.
+        call_id: String,
+    },
+    /// A running call says how far it is.
+    ToolProgress {
+        /// The call.
+        call_id: String,
+        /// How far.
+        #[serde(flatten)]
+        progress: ToolProgress,
+    },
+    /// Somebody is asked about a call.
+    ApprovalRequested {
+        /// The tool.
+        tool_name: String,
+        /// The call.
+        call_id: String,
+        /// Why.
+        reason: String,
+    },
+    /// A call is done with, whatever came of it. Exactly one per call.
+    ToolInvoked {
+        /// The tool.
+        tool_name: String,
+        /// The call.
+        call_id: String,
+        /// Whether it reached what it was called for.
+        success: bool,
+        /// What kind of failure it was.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_kind: Option<&'static str>,
+        /// How long it ran.
+        duration_ms: u64,
+        /// Whether its arguments were repaired.
+        repaired: bool,
+        /// Whether calling it picked it.
+        auto_picked: bool,
+        /// Whether its value is not what its output schema says.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        output_mismatch: bool,
+    },
+    /// The results of a round, before the next request.
+    ToolResults {
+        /// One per call, in call order.
+        results: Vec<ToolResult>,
+    },
+    /// The model goes round in circles.
+    LoopDetected {
+        /// How.
+        kind: LoopKind,
+        /// How often, for repeated calls.
+        count: usize,
+        /// What is done about it.
+        action: LoopAction,
+        /// The call that gave it away.
+        call_id: String,
+    },
+    /// The run ended. The last event, exactly once.
+    RunFinished {
+        /// How.
+        outcome: EndSummary,
+        /// How many answers with calls there were.
+        rounds: u32,
+        /// How many requests there were.
+        requests: u64,
+        /// What they cost.
+        usage: Usage,
+    },
+}
+
+impl RunEvent {
+    pub(crate) fn new(
+        context: &Arc<RunContext>,
+        attempt: u32,
+        at: Moment,
+        kind: EventKind,
+    ) -> Self {
+        Self {
+            context: Arc::clone(context),
+            attempt,
+            timestamp: at.as_seconds(),
+            kind,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Every way in which a run ends.
+
+use crate::event::EventKind;
+use crate::outcome::{CallStatus, End, FailedReason, IncompleteReason, RunPhase};
+use crate::texts::NotExecuted;
+
+use super::batch::Unsettled;
+use super::{Effect, Machine, Phase};
+
+impl Machine {
+    pub(super) fn end_incomplete(&mut self, reason: IncompleteReason, message: impl Into<String>) {
+        self.finish(End::Incomplete {
+            reason,
+            message: message.into(),
+            phase: RunPhase::Request,
+        });
+    }
+
+    pub(super) fn end_failed(&mut self, reason: FailedReason, message: impl Into<String>) {
+        self.finish(End::Failed {
+            reason,
+            message: message.into(),
+        });
+    }
+
+    /// Somebody wants the run to stop.
+    pub(super) fn cancel(&mut self) {
+        self.effects.push_back(Effect::Abandon);
+        self.break_off(Unsettled {
+            waiting: NotExecuted::Cancelled,
+            running: CallStatus::Stopped,
+        });
+        self.finish(End::Cancelled);
+    }
+
+    /// The deadline has passed.
+    pub(super) fn expire(&mut self) {
+        self.effects.push_back(Effect::Abandon);
+        let was_running = self.break_off(Unsettled {
+            waiting: NotExecuted::Deadline,
+            running: CallStatus::TimedOut,
+        });
+        let (phase, message) = if was_running {
+            (RunPhase::Tool, "Deadline exceeded while a tool ran.")
+        } else {
+            (RunPhase::Request, "Deadline exceeded.")
+        };
+        self.finish(End::Incomplete {
+            reason: IncompleteReason::TimeLimit,
+            message: message.into(),
+            phase,
+        });
+    }
+
+    /// Gives every unsettled call of the turn its result, so that the history stays whole.
+    /// Says whether one of them was running.
+    fn break_off(&mut self, how: Unsettled) -> bool {
+        let Phase::Executing(batch) = &mut self.phase else {
+            return false;
+        };
+        let mut batch = std::mem::take(batch);
+        let was_running = self.settle_all(&mut batch, how);
+        if was_running {
+            self.effects.push_back(Effect::StopCalls);
+        }
+        self.record_outputs(&mut batch);
+        was_running
+    }
+
+    pub(super) fn finish(&mut self, end: End) {
+        self.phase = Phase::Ended;
+        let progress = self.progress();
+        let finished = EventKind::RunFinished {
+            outcome: end.summary(),
+            rounds: progress.rounds,
+            requests: progress.usage.requests,
+            usage: progress.usage,
+        };
+        // Only a waiting run is taken up again; others leave a conversation behind.
+        if !matches!(end, End::Waiting(_)) {
+            self.finished = self.session.run.take().unwrap_or_default();
+        }
+        self.effects.push_back(Effect::Checkpoint);
+        self.emit(finished);
+        self.end = Some(end);
+    }
+}

@@ -1,0 +1,232 @@
+//! What an answer means for the run.
+
+use haft_core::{
+    ContentPart, FinishReason, FunctionCall, Item, ItemStatus, ModelResponse, ToolChoice, ToolKind,
+};
+
+use crate::answer::{AnswerContract, MAX_VALIDATIONS};
+use crate::event::EventKind;
+use crate::outcome::{End, FailedReason, IncompleteReason};
+use crate::session::LastTurn;
+use crate::texts::NotExecuted;
+
+use super::Machine;
+
+impl Machine {
+    /// Takes a whole answer in and decides how the run goes on.
+    pub(super) fn judge(&mut self, response: ModelResponse) {
+        if response.finish == FinishReason::Error {
+            return self.broken_answer("the answer broke off");
+        }
+        if self.deadline_passed() {
+            self.keep_unexecuted(response, NotExecuted::Deadline);
+            return self.expire();
+        }
+        if let Some(message) = self.exceeded_budget() {
+            self.keep_unexecuted(response, NotExecuted::Budget);
+            return self.end_by_budget(message);
+        }
+        if response.finish == FinishReason::ContentFilter {
+            self.keep_unexecuted(response, NotExecuted::ContentFilter);
+            return self.end_incomplete(
+                IncompleteReason::ContentFilter,
+                "The provider's content filter cut the answer off.",
+            );
+        }
+        if self.is_cut_short(&response) {
+            self.keep_unexecuted(response, NotExecuted::OutputLimit);
+            return self.end_incomplete(
+                IncompleteReason::MaxOutputTokens,
+                "The answer reached its token limit.",
+            );
+        }
+        if let Some(last) = self.progress().last_turn {
+            return self.take_last_answer(response, last);
+        }
+        if !self.follows_choice(&response) {
+            return self.reject_choice(&response);
+        }
+        self.progress().choice_broken = 0;
+        if calls(&response).next().is_none() {
+            return self.take_answer(response);
+        }
+        let (rounds, limit) = (self.progress().rounds, self.environment.options.max_rounds);
+        if rounds >= limit {
+            self.keep_unexecuted(response, NotExecuted::RoundLimit);
+            return self.reach_limit(LastTurn::Rounds);
+        }
+        self.begin_batch(response);
+    }
+
+    /// Whether the token limit leaves nothing of this answer to go on with: it fell into text or
+    /// into a call for the caller, or no room is left for another answer.
+    fn is_cut_short(&mut self, response: &ModelResponse) -> bool {
+        if response.finish != FinishReason::Length {
+            return false;
+        }
+        let Some(Item::FunctionCall(last)) = response.items.last() else {
+            return true;
+        };
+        let for_caller = is_cut(last) && self.is_for_caller(&last.name);
+        for_caller || self.output_room() == Some(0)
+    }
+
+    fn is_for_caller(&self, name: &str) -> bool {
+        match self.environment.binding.admit(name) {
+            Ok(tool) => {
+                *tool.definition().kind() == ToolKind::Function
+                    && self.environment.executors.find(tool.definition()).is_none()
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn follows_choice(&mut self, response: &ModelResponse) -> bool {
+        let mut calls = calls(response);
+        match self.choice() {
+            None | Some(ToolChoice::Auto) => true,
+            Some(ToolChoice::None) => calls.next().is_none(),
+            Some(ToolChoice::Required) => calls.next().is_some(),
+            Some(ToolChoice::Function(name)) => calls.any(|call| call.name == name),
+            Some(ToolChoice::Allowed(allowed)) => match allowed.mode {
+                haft_core::AllowedMode::Auto => true,
+                haft_core::AllowedMode::Required => calls.next().is_some(),
+                haft_core::AllowedMode::None => calls.next().is_none(),
+            },
+        }
+    }
+
+    /// One more try; then it is the model's fault.
+    fn reject_choice(&mut self, response: &ModelResponse) {
+        // Calls that were forbidden do not matter where there is an answer beside them.
+        let demands = self.choice().is_some_and(|choice| choice.demands_call());
+        let has_text = response.items.iter().any(|item| !item.text().is_empty());
+        if !demands && has_text {
+            let answer = without_calls(response.clone());
+            return self.take_answer(answer);
+        }
+        self.emit(EventKind::AnswerDiscarded {
+            reason: "it does not follow `tool_choice`".into(),
+        });
+        self.progress().choice_broken += 1;
+        if self.progress().choice_broken <= 1 {
+            return self.begin_request();
+        }
+        let message = if demands {
+            "The model did not call the tool that `tool_choice` demands."
+        } else {
+            "The model called tools although `tool_choice` forbids it."
+        };
+        self.end_failed(FailedReason::ToolChoiceNotFollowed, message);
+    }
+
+    /// The answer after the tools were withdrawn.
+    fn take_last_answer(&mut self, response: ModelResponse, last: LastTurn) {
+        let answer = without_calls(response);
+        match last {
+            LastTurn::ForbiddenCalls => self.take_answer(answer),
+            LastTurn::Rounds | LastTurn::ToolCalls => {
+                self.keep(answer);
+                let text = self.answer.text.clone();
+                let contract = self.environment.answer.clone();
+                self.answer.output = contract.and_then(|contract| contract.check(&text).ok());
+                self.end_at(last);
+            }
+        }
+    }
+
+    /// A cap was reached: one last request without tools, if the run grants it.
+    pub(super) fn reach_limit(&mut self, last: LastTurn) {
+        if self.environment.options.final_turn {
+            self.progress().last_turn = Some(last);
+            self.begin_request();
+        } else {
+            self.end_at(last);
+        }
+    }
+
+    fn end_at(&mut self, last: LastTurn) {
+        let options = &self.environment.options;
+        match last {
+            LastTurn::ToolCalls => {
+                let limit = options.max_tool_calls.unwrap_or_default();
+                let message = format!("Budget exceeded: tool_calls {} > {limit}", limit + 1);
+                self.end_incomplete(IncompleteReason::MaxToolCalls, message);
+            }
+            LastTurn::Rounds | LastTurn::ForbiddenCalls => {
+                let message = format!("The limit of {} rounds was reached.", options.max_rounds);
+                self.end_incomplete(IncompleteReason::MaxTurns, message);
+            }
+        }
+    }
+
+    /// An answer without calls: the end, if it has the demanded form.
+    fn take_answer(&mut self, response: ModelResponse) {
+        self.keep(response);
+        let Some(contract) = self.environment.answer.clone() else {
+            return self.finish(End::Completed);
+        };
+        if self.answer.refusal.is_some() && self.answer.text.is_empty() {
+            return self.finish(End::Completed);
+        }
+        match contract.check(&self.answer.text) {
+            Ok(value) => {
+                self.answer.output = Some(value);
+                self.finish(End::Completed);
+            }
+            Err(errors) => {
+                self.progress().invalid_outputs += 1;
+                let complaint = AnswerContract::complaint(&errors);
+                if self.progress().invalid_outputs >= MAX_VALIDATIONS {
+                    return self.end_failed(FailedReason::OutputInvalid, complaint);
+                }
+                self.add_item(Item::user(complaint));
+                self.begin_request();
+            }
+        }
+    }
+
+    /// Makes the answer part of the conversation.
+    pub(super) fn keep(&mut self, response: ModelResponse) {
+        self.note_words(&response);
+        for item in response.items {
+            self.add_item(item);
+        }
+    }
+
+    /// Remembers what the model said, for the outcome.
+    pub(super) fn note_words(&mut self, response: &ModelResponse) {
+        self.answer.text = response.items.iter().map(Item::text).collect();
+        self.answer.refusal = response.items.iter().find_map(refusal_of);
+    }
+}
+
+fn refusal_of(item: &Item) -> Option<String> {
+    let Item::Message(message) = item else {
+        return None;
+    };
+    message.content.iter().find_map(|part| match part {
+        ContentPart::Refusal { refusal } => Some(refusal.clone()),
+        _ => None,
+    })
+}
+
+fn calls(response: &ModelResponse) -> impl Iterator<Item = &FunctionCall> {
+    response.items.iter().filter_map(|item| match item {
+        Item::FunctionCall(call) => Some(call),
+        _ => None,
+    })
+}
+
+fn without_calls(mut response: ModelResponse) -> ModelResponse {
+    response
+        .items
+        .retain(|item| !matches!(item, Item::FunctionCall(_)));
+    response
+}
+
+/// Whether a call's arguments break off.
+fn is_cut(call: &FunctionCall) -> bool {
+    call.status == Some(ItemStatus::Incomplete)
+        || serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_err()
+}

@@ -1,0 +1,244 @@
+//! A waiting run goes on.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use haft_core::{
+    CallOutput, CallSource, Decision, FinishReason, FunctionCallOutput, Item, RawArguments,
+    ToolCall,
+};
+
+use crate::moment::Moment;
+use crate::outcome::CallStatus;
+use crate::session::{OpenCall, OpenState, Session};
+use crate::texts;
+
+use super::batch::{Batch, BatchCall, CallState};
+use super::settle::Settled;
+use super::{Environment, Machine};
+
+/// What a waiting run was waiting for.
+#[derive(Debug, Clone, Default)]
+pub struct Answers {
+    outputs: Vec<FunctionCallOutput>,
+    decisions: Vec<(String, Decision)>,
+    input: Vec<Item>,
+}
+
+impl Answers {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the output of a call that the caller executed.
+    pub fn push_output(&mut self, output: FunctionCallOutput) {
+        self.outputs.push(output);
+    }
+
+    /// Adds somebody's word about a call.
+    pub fn push_decision(&mut self, call_id: impl Into<String>, decision: Decision) {
+        self.decisions.push((call_id.into(), decision));
+    }
+
+    /// Adds something to say behind the outputs.
+    pub fn push_input(&mut self, item: Item) {
+        self.input.push(item);
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.outputs.is_empty() && self.decisions.is_empty()
+    }
+
+    /// Checks that exactly what is open is answered, each once.
+    pub(crate) fn check(&self, session: &Session) -> Result<(), ResumeError> {
+        let pending: HashSet<&str> = session.pending_calls().collect();
+        let suspended: HashSet<&str> = session.suspended_calls().collect();
+        let mut answered = HashSet::new();
+        let outputs = self.outputs.iter().map(|output| output.call_id.as_str());
+        let decided = self.decisions.iter().map(|(call_id, _)| call_id.as_str());
+        let given = outputs
+            .map(|id| (id, &pending))
+            .chain(decided.map(|id| (id, &suspended)));
+        for (call_id, open) in given {
+            let call_id_owned = || call_id.to_owned();
+            if !open.contains(call_id) {
+                return Err(ResumeError::UnknownCall {
+                    call_id: call_id_owned(),
+                });
+            }
+            if !answered.insert(call_id) {
+                return Err(ResumeError::DuplicateAnswer {
+                    call_id: call_id_owned(),
+                });
+            }
+        }
+        let missing = |mut open: Box<dyn Iterator<Item = &str> + '_>| {
+            open.find(|call_id| !answered.contains(call_id))
+                .map(str::to_owned)
+        };
+        if let Some(call_id) = missing(Box::new(session.pending_calls())) {
+            return Err(ResumeError::MissingOutput { call_id });
+        }
+        if let Some(call_id) = missing(Box::new(session.suspended_calls())) {
+            return Err(ResumeError::MissingDecision { call_id });
+        }
+        Ok(())
+    }
+}
+
+/// Answers that do not fit what a run waits for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// Nothing of that id is open.
+    #[error("no open call has the id `{call_id}`: answer exactly the calls that the run waits for")]
+    UnknownCall {
+        /// The id.
+        call_id: String,
+    },
+    /// One call is answered twice.
+    #[error("call `{call_id}` is answered twice: keep one answer")]
+    DuplicateAnswer {
+        /// The id.
+        call_id: String,
+    },
+    /// A call of the caller's lacks its output.
+    #[error("call `{call_id}` has no output: add it with `output`")]
+    MissingOutput {
+        /// The id.
+        call_id: String,
+    },
+    /// Nobody said whether a call may run.
+    #[error("call `{call_id}` waits for a decision: add it with `approve` or `deny`")]
+    MissingDecision {
+        /// The id.
+        call_id: String,
+    },
+}
+
+impl Machine {
+    /// Goes on with a run that waited.
+    pub fn resume(
+        environment: Arc<Environment>,
+        mut session: Session,
+        answers: Answers,
+        now: Moment,
+        seed: u64,
+    ) -> Result<Self, ResumeError> {
+        answers.check(&session)?;
+        let run = session.run.as_mut();
+        let (open, call_limit_hit) = run.map_or((Vec::new(), false), |run| {
+            (std::mem::take(&mut run.open), run.call_limit_hit)
+        });
+        let mut machine = Self::new(environment, session, now, seed);
+        machine.queued = answers.input;
+        let mut outputs: HashMap<_, _> = answers
+            .outputs
+            .into_iter()
+            .map(|output| (output.call_id.clone(), output))
+            .collect();
+        let mut decisions: HashMap<_, _> = answers.decisions.into_iter().collect();
+        let mut batch = Batch {
+            calls: Vec::with_capacity(open.len()),
+            call_limit_hit,
+        };
+        for call in open {
+            let output = outputs.remove(&call.item.call_id);
+            let decision = decisions.remove(&call.item.call_id);
+            let call = machine.take_up(call, output, decision);
+            batch.calls.push(call);
+        }
+        if batch.calls.is_empty() {
+            machine.begin_request();
+        } else {
+            machine.advance(batch);
+        }
+        Ok(machine)
+    }
+
+    /// An open call as it goes on.
+    fn take_up(
+        &mut self,
+        open: OpenCall,
+        output: Option<FunctionCallOutput>,
+        decision: Option<Decision>,
+    ) -> BatchCall {
+        let source = self
+            .progress()
+            .records
+            .get(open.record)
+            .and_then(|record| record.provenance.source.clone());
+        let call = ToolCall {
+            name: open.item.name.clone(),
+            call_id: Some(open.item.call_id.clone()),
+            arguments: RawArguments::Text(open.item.arguments.clone()),
+            finish: FinishReason::Normal,
+            source: source.or_else(|| Some(CallSource::default())),
+        };
+        // The id is the call's own already: ids are only given to new calls.
+        self.session.call_ids.release(&open.item.call_id);
+        let hydration = self.hydrate(&call);
+        if open.state == OpenState::Answered {
+            return BatchCall::recorded(open, hydration);
+        }
+        let mut call = self.batch_call(open.item, hydration, Some(open.record));
+        call.warning = open.warning;
+        if !matches!(call.state, CallState::Ready) {
+            return call;
+        }
+        match (output, decision) {
+            (Some(output), _) => self.take_output(&mut call, output),
+            (None, Some(Decision::Allow)) => {
+                self.note_verdict(&call, "approved".into());
+                call.state = CallState::Approved;
+            }
+            (None, Some(Decision::Deny(reason))) => self.refuse(&mut call, reason.as_deref()),
+            (None, Some(Decision::Suspend)) => {
+                let reason = match open.state {
+                    OpenState::Suspended { reason } => reason,
+                    _ => String::new(),
+                };
+                call.state = CallState::Suspended(reason);
+            }
+            (None, None) => {}
+        }
+        call
+    }
+
+    /// The caller's output of a call that it executed.
+    fn take_output(&mut self, call: &mut BatchCall, output: FunctionCallOutput) {
+        let text = output.output.to_text();
+        let limit = self.environment.options.result_limit();
+        if text.len() > limit {
+            let text = texts::too_large(&call.item.name, text.len(), limit);
+            return self.settle(call, Settled::error(CallStatus::TooLarge, text));
+        }
+        let errors = match &call.definition {
+            Some(definition) if !output.is_error => {
+                let value = serde_json::from_str(&text).ok();
+                self.environment
+                    .output_validators
+                    .errors(definition, value.as_ref())
+            }
+            _ => Vec::new(),
+        };
+        if !errors.is_empty() && self.environment.options.strict_output {
+            let text = texts::invalid_output(&call.item.name, &errors.join("; "));
+            return self.settle(call, Settled::error(CallStatus::InvalidOutput, text));
+        }
+        if let Some(record) = self.progress().records.get_mut(call.record) {
+            record.output_mismatch = !errors.is_empty();
+        }
+        let settled = Settled {
+            status: CallStatus::Answered,
+            output: match output.output {
+                CallOutput::Text(text) => CallOutput::Text(text),
+                CallOutput::Parts(parts) => CallOutput::Parts(parts),
+            },
+            is_error: output.is_error,
+        };
+        self.settle(call, settled);
+    }
+}

@@ -1,0 +1,207 @@
+//! One request to the model, from its making to the end of its answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_core::{
+    Assembly, Item, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ToolChoice, Usage,
+};
+
+use crate::event::EventKind;
+use crate::outcome::{FailedReason, IncompleteReason};
+use crate::retry::FailedAttempt;
+
+use super::{Effect, Machine, Phase};
+
+impl Machine {
+    /// Asks the model, if the limits leave room for it.
+    pub(super) fn begin_request(&mut self) {
+        if self.deadline_passed() {
+            return self.expire();
+        }
+        if let Some(message) = self.exceeded_budget() {
+            return self.end_by_budget(message);
+        }
+        if self.output_room() == Some(0) {
+            return self.end_incomplete(
+                IncompleteReason::MaxOutputTokens,
+                "No output tokens are left for another answer.",
+            );
+        }
+        for item in std::mem::take(&mut self.queued) {
+            self.add_item(item);
+        }
+        self.effects.push_back(Effect::Checkpoint);
+        self.attempt = 1;
+        self.phase = Phase::Due;
+    }
+
+    /// Sends the request, for the first time or again.
+    pub(super) fn send(&mut self, waited: Duration) {
+        self.request += 1;
+        self.progress().usage.requests += 1;
+        let turn = self.progress().usage.requests;
+        self.emit(EventKind::TurnStarted { turn });
+        let body = Box::new(self.render());
+        let request = self.request;
+        self.effects.push_back(Effect::Send { request, body });
+        self.phase = Phase::Requesting {
+            assembly: Assembly::default(),
+            answered: false,
+            waited,
+        };
+    }
+
+    fn render(&mut self) -> ModelRequest {
+        let environment = Arc::clone(&self.environment);
+        let tool_choice = self.choice();
+        let mut conversation = self.session.conversation.clone();
+        if let Some(reminder) = self.reminder(tool_choice.as_ref()) {
+            // For this request only: the conversation does not keep it.
+            conversation.push(Item::developer(reminder));
+        }
+        let format = environment.answer.as_ref();
+        let native = environment.model.capabilities().structured_output;
+        let instructions = match format {
+            Some(contract) if !native => Some(match &environment.instructions {
+                Some(text) => format!("{text}\n\n{}", contract.instruction()).into(),
+                None => contract.instruction().into(),
+            }),
+            _ => environment.instructions.clone(),
+        };
+        let mut options = environment.model_options.clone();
+        options.max_output_tokens = self.output_room();
+        ModelRequest {
+            instructions,
+            conversation,
+            tools: environment.binding.specs().clone(),
+            parallel_tool_calls: environment
+                .parallel_tool_calls
+                .filter(|_| tool_choice.is_some()),
+            tool_choice,
+            output_format: format
+                .filter(|_| native)
+                .map(|contract| contract.format().clone()),
+            options,
+        }
+    }
+
+    /// The choice for the next request; none when no tools are offered.
+    pub(super) fn choice(&mut self) -> Option<ToolChoice> {
+        let progress = self.progress();
+        if progress.last_turn.is_some() {
+            return (!self.environment.binding.is_empty()).then_some(ToolChoice::None);
+        }
+        let ran = if progress.tool_ran {
+            haft_catalog::Progress::ToolRan
+        } else {
+            haft_catalog::Progress::NothingRan
+        };
+        self.environment.binding.tool_choice(ran)
+    }
+
+    /// What to tell a model that just broke the choice.
+    fn reminder(&mut self, choice: Option<&ToolChoice>) -> Option<String> {
+        if self.progress().choice_broken == 0 {
+            return None;
+        }
+        Some(match choice? {
+            ToolChoice::Function(name) => format!("Call the tool '{name}' now."),
+            choice if choice.demands_call() => "Call one of the tools now.".into(),
+            _ => "Answer in text. Tools cannot be called now.".into(),
+        })
+    }
+
+    pub(super) fn model_event(&mut self, event: ModelEvent) {
+        let Phase::Requesting {
+            assembly, answered, ..
+        } = &mut self.phase
+        else {
+            return;
+        };
+        *answered = true;
+        let told = told(&event);
+        assembly.add(event);
+        if let Some(kind) = told {
+            return self.emit(kind);
+        }
+        if let Some(response) = assembly.take_finished() {
+            self.effects.push_back(Effect::Abandon);
+            let usage = response.usage.unwrap_or_default();
+            // The request itself was counted when it was sent.
+            let usage = Usage {
+                requests: 0,
+                ..usage
+            };
+            self.progress().usage += usage;
+            self.judge(response);
+        }
+    }
+
+    pub(super) fn model_failed(&mut self, error: ModelError) {
+        let Phase::Requesting {
+            answered, waited, ..
+        } = self.phase
+        else {
+            return;
+        };
+        self.effects.push_back(Effect::Abandon);
+        let delay = (!answered && error.kind.is_retryable())
+            .then(|| self.delay(&error, waited))
+            .flatten();
+        let Some(delay) = delay else {
+            let attempts = self.attempt;
+            let message = match attempts {
+                1 => error.to_string(),
+                _ => format!("{error} (after {attempts} attempts)"),
+            };
+            return self.end_failed(FailedReason::Model { error, attempts }, message);
+        };
+        self.emit(EventKind::RequestRetried {
+            error: error.to_string(),
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+        });
+        self.attempt += 1;
+        self.phase = Phase::Backoff {
+            until: self.now.plus(delay),
+            waited: waited.saturating_add(delay),
+        };
+    }
+
+    /// How long to wait before the request is repeated; none if it is not.
+    fn delay(&mut self, error: &ModelError, waited: Duration) -> Option<Duration> {
+        let random = self.random.f64();
+        let attempt = FailedAttempt {
+            retry: self.attempt,
+            error,
+            waited,
+            remaining: self
+                .environment
+                .deadline
+                .map(|deadline| deadline.since(self.now)),
+            random,
+        };
+        let retry = Arc::clone(&self.environment.retry);
+        haft_core::caught(|| retry.delay(&attempt)).unwrap_or(None)
+    }
+
+    /// An answer that cannot be used at all.
+    pub(super) fn broken_answer(&mut self, words: &str) {
+        let error = ModelError::new(ModelErrorKind::Protocol, words);
+        let attempts = self.attempt;
+        let message = error.to_string();
+        self.end_failed(FailedReason::Model { error, attempts }, message);
+    }
+}
+
+/// What those who watch are told of a piece of an answer.
+fn told(event: &ModelEvent) -> Option<EventKind> {
+    Some(match event.clone() {
+        ModelEvent::ItemStarted { index, kind } => EventKind::ItemStarted { index, item: kind },
+        ModelEvent::TextDelta { index, text } => EventKind::TextDelta { index, text },
+        ModelEvent::RefusalDelta { index, text } => EventKind::RefusalDelta { index, text },
+        ModelEvent::ReasoningDelta { index, text } => EventKind::ReasoningDelta { index, text },
+        ModelEvent::ArgumentsDelta { index, text } => EventKind::ArgumentsDelta { index, text },
+        _ => return None,
+    })
+}

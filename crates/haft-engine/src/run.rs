@@ -1,0 +1,686 @@
+//! A run as a Rust program sees it: a builder, a stream of events, an outcome.
+
+use std::future::IntoFuture;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime};
+
+use futures_core::Stream;
+use haft_catalog::{BindError, Binding, Catalog};
+use haft_core::{
+    Approver, BoxFuture, CallOutput, Cancel, Decision, FunctionCallOutput, HistoryError,
+    IntoToolOutput, Item, Model, ModelOptions, Policy, SchemaError, SessionState, ToolCall,
+    ToolChoice, ToolContext, ToolError, ToolRef, TrustPolicy,
+};
+use haft_hydrate::Hydrator;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use crate::answer::AnswerContract;
+use crate::callbacks::Callbacks;
+use crate::detect::LoopDetection;
+use crate::driver::{Driver, Means};
+use crate::event::{RunContext, RunEvent};
+use crate::executor::{ExecutorCall, NamedExecutor, ToolExecutor};
+use crate::feedback::{Feedback, FeedbackMemory};
+use crate::loop_report::{LoopAction, LoopReport};
+use crate::machine::{Answers, Environment, Machine, ResumeError};
+use crate::moment::Moment;
+use crate::options::LoopOptions;
+use crate::outcome::{Outcome, ToolResult};
+use crate::retry::RetryPolicy;
+use crate::session::Session;
+use crate::spill::{SpillStore, recall_tool_result};
+
+/// One run of the loop: a model, its tools, a conversation, and what bounds it.
+///
+/// Awaiting it gives the [`Outcome`]; [`start`](Self::start) gives the events as they happen.
+///
+/// ```
+/// # use haft_core::{BoxFuture, Capabilities, Item, Model, ModelError, ModelRequest, ModelResponse, ModelStream};
+/// use haft_engine::Run;
+/// # struct Parrot;
+/// # impl Model for Parrot {
+/// #     fn name(&self) -> &str { "parrot" }
+/// #     fn provider(&self) -> &str { "example" }
+/// #     fn capabilities(&self) -> Capabilities { Capabilities::default() }
+/// #     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
+/// #         let said = request.conversation.items().last().map(Item::text).unwrap_or_default();
+/// #         Box::pin(async move { Ok(ModelResponse::text(said).into_stream()) })
+/// #     }
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), haft_engine::RunError> {
+/// let outcome = Run::new(Parrot).user("hello").await?;
+/// assert!(outcome.is_completed());
+/// assert_eq!(outcome.text, "hello");
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a run does nothing until it is awaited or started"]
+pub struct Run {
+    environment: Environment,
+    binding: Option<Binding>,
+    tools: Vec<ToolRef>,
+    tool_choice: Option<ToolChoice>,
+    session: Session,
+    input: Vec<Item>,
+    answers: Answers,
+    context: ToolContext,
+    trust: TrustPolicy,
+    policies: Vec<Arc<dyn Policy>>,
+    hydrator: Option<Hydrator>,
+    approver: Option<Arc<dyn Approver>>,
+    cancel: Cancel,
+    deadline: Option<SystemTime>,
+    answer: Option<Result<AnswerContract, SchemaError>>,
+    identity: RunContext,
+    callbacks: Callbacks,
+    on_checkpoint: Option<Box<crate::driver::OnCheckpoint>>,
+    spill_directory: Option<std::path::PathBuf>,
+    keep_spill: bool,
+}
+
+/// A run of this model: the same as [`Run::new`], where a verb reads better.
+///
+/// The facade's `haft::Run` is the trait of struct tools; there this is the way to a run.
+pub fn run(model: impl Model) -> Run {
+    Run::new(model)
+}
+
+/// A run ready to go.
+struct Prepared {
+    machine: Machine,
+    means: Means,
+    callbacks: Callbacks,
+}
+
+/// Why a run could not start. Nothing was sent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The tools make no binding.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// Calls and outputs of the conversation do not belong together.
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    /// The answers are not those that the run waits for.
+    #[error(transparent)]
+    Resume(#[from] ResumeError),
+    /// The demanded form of the answer is not a usable schema.
+    #[error("the form of the answer is not usable: {0}: correct the type's schema")]
+    Answer(SchemaError),
+    /// The deadline is over, or nearly.
+    #[error("the deadline is less than a second ahead: give the run more time")]
+    DeadlineTooClose,
+    /// A limit of zero.
+    #[error("`{name}` is 0: leave it out to have no limit, or set at least 1")]
+    ZeroLimit {
+        /// Which.
+        name: &'static str,
+    },
+    /// There is nothing to answer.
+    #[error("the conversation is empty: add something with `user` or `input`")]
+    NothingToAnswer,
+    /// The session's state does not fit the slices that this run registers.
+    #[error("the session's state cannot be used: {0}")]
+    State(#[from] haft_core::RestoreError),
+    /// Two slices of session state want one name.
+    #[error("the session's state cannot be set up: {0}")]
+    Slices(#[from] haft_core::StateError),
+    /// Long results cannot be put away.
+    #[error("the directory for long results cannot be made: {0}")]
+    Spill(#[from] std::io::Error),
+}
+
+impl Run {
+    /// A run of this model.
+    pub fn new(model: impl Model) -> Self {
+        let nothing = Catalog::new().snapshot().bind().without_tools().build();
+        let binding = match nothing {
+            Ok(binding) => binding,
+            // Without tools and choice nothing can be wrong.
+            Err(error) => unreachable!("an empty binding failed: {error}"),
+        };
+        Self {
+            environment: Environment::new(Arc::new(model), binding),
+            binding: None,
+            tools: Vec::new(),
+            tool_choice: None,
+            session: Session::new(),
+            input: Vec::new(),
+            answers: Answers::new(),
+            context: ToolContext::default(),
+            trust: TrustPolicy::default(),
+            policies: Vec::new(),
+            hydrator: None,
+            approver: None,
+            cancel: Cancel::new(),
+            deadline: None,
+            answer: None,
+            identity: RunContext::default(),
+            callbacks: Callbacks::default(),
+            on_checkpoint: None,
+            spill_directory: None,
+            keep_spill: false,
+        }
+    }
+
+    /// What the model is told before everything else.
+    pub fn instructions(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.environment.instructions = Some(text.into());
+        self
+    }
+
+    /// Adds a message of the user.
+    pub fn user(self, text: impl Into<String>) -> Self {
+        self.input([Item::user(text)])
+    }
+
+    /// Adds items to the conversation.
+    pub fn input(mut self, items: impl IntoIterator<Item = Item>) -> Self {
+        self.input.extend(items);
+        self
+    }
+
+    /// Goes on with a conversation. If its last run waits, answer what it waits for.
+    pub fn session(mut self, session: impl Into<Session>) -> Self {
+        self.session = session.into();
+        self
+    }
+
+    /// Answers a call that the caller executed.
+    pub fn output(mut self, call_id: impl Into<String>, output: impl Into<CallOutput>) -> Self {
+        let mut answer = FunctionCallOutput::new(call_id, "");
+        answer.output = output.into();
+        self.answers.push_output(answer);
+        self
+    }
+
+    /// Answers a call that the caller executed and that failed.
+    pub fn failed_output(mut self, call_id: impl Into<String>, words: impl Into<String>) -> Self {
+        let answer = FunctionCallOutput::new(call_id, words).as_error();
+        self.answers.push_output(answer);
+        self
+    }
+
+    /// Allows a call that the run waits with.
+    pub fn approve(mut self, call_id: impl Into<String>) -> Self {
+        self.answers.push_decision(call_id, Decision::Allow);
+        self
+    }
+
+    /// Refuses a call that the run waits with; the model is told the reason.
+    pub fn deny(mut self, call_id: impl Into<String>, reason: impl Into<String>) -> Self {
+        let decision = Decision::Deny(Some(reason.into()));
+        self.answers.push_decision(call_id, decision);
+        self
+    }
+
+    /// The tools of the run.
+    pub fn binding(mut self, binding: Binding) -> Self {
+        self.binding = Some(binding);
+        self
+    }
+
+    /// Adds tools, behind those of the binding if there is one.
+    pub fn tools<R: Into<ToolRef>>(mut self, tools: impl IntoIterator<Item = R>) -> Self {
+        self.tools.extend(tools.into_iter().map(Into::into));
+        self
+    }
+
+    /// Which tools the model must, may or must not call.
+    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
+        self.tool_choice = Some(choice);
+        self
+    }
+
+    /// Whether the model may call several tools at once. Where it may not, only the first call of an
+    /// answer is executed.
+    pub fn parallel_tool_calls(mut self, parallel: bool) -> Self {
+        self.environment.parallel_tool_calls = Some(parallel);
+        self
+    }
+
+    /// The form that the answer must have: tools run first, then the text is validated.
+    pub fn answer_as<T: DeserializeOwned + JsonSchema>(mut self) -> Self {
+        self.answer = Some(AnswerContract::of::<T>());
+        self
+    }
+
+    /// The same, by a schema.
+    pub fn answer_schema(mut self, name: impl Into<String>, schema: serde_json::Value) -> Self {
+        self.answer = Some(AnswerContract::new(name, schema));
+        self
+    }
+
+    /// How the model shall write.
+    pub fn model_options(mut self, options: ModelOptions) -> Self {
+        self.environment.model_options = options;
+        self
+    }
+
+    /// All options of the loop at once.
+    pub fn options(mut self, options: LoopOptions) -> Self {
+        self.environment.options = options;
+        self
+    }
+
+    /// How many answers with calls are executed; 10 if not said.
+    pub fn max_rounds(mut self, rounds: u32) -> Self {
+        self.environment.options.max_rounds = rounds;
+        self
+    }
+
+    /// How many calls are executed here.
+    pub fn max_tool_calls(mut self, calls: u32) -> Self {
+        self.environment.options.max_tool_calls = Some(calls);
+        self
+    }
+
+    /// How many tokens the run may use in all.
+    pub fn max_total_tokens(mut self, tokens: u64) -> Self {
+        self.environment.options.max_total_tokens = Some(tokens);
+        self
+    }
+
+    /// How long a call may take; a tool's own timeout wins.
+    pub fn tool_timeout(mut self, timeout: Duration) -> Self {
+        self.environment.options.tool_timeout_ms =
+            u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        self
+    }
+
+    /// How many calls run at the same time.
+    pub fn max_parallel(mut self, calls: usize) -> Self {
+        self.environment.options.max_parallel = calls;
+        self
+    }
+
+    /// How long the run may take, from its start.
+    pub fn time_limit(self, limit: Duration) -> Self {
+        self.deadline(SystemTime::now() + limit)
+    }
+
+    /// When the run must be over.
+    pub fn deadline(mut self, deadline: SystemTime) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Repairs broken arguments where that is possible without guessing. Repaired calls are marked,
+    /// and gated.
+    pub fn repair(mut self) -> Self {
+        self.environment.options.repair = true;
+        self
+    }
+
+    /// When repeated calls are noticed, and what is done then.
+    pub fn loop_detection(mut self, detection: LoopDetection) -> Self {
+        self.environment.options.loop_detection = detection;
+        self
+    }
+
+    /// Hears of each detected loop and says what is done about it.
+    pub fn on_loop(
+        mut self,
+        decide: impl Fn(&LoopReport) -> LoopAction + Send + Sync + 'static,
+    ) -> Self {
+        self.environment.on_loop = Some(Arc::new(decide));
+        self
+    }
+
+    /// Keeps results longer than so many bytes in files; the model gets the beginning, and a tool to
+    /// read on.
+    pub fn spill(mut self, bytes: usize) -> Self {
+        self.environment.options.spill_bytes = Some(bytes);
+        self
+    }
+
+    /// Where long results are kept, below a directory of the run's own; a temporary one if not said.
+    pub fn spill_directory(mut self, directory: impl Into<std::path::PathBuf>) -> Self {
+        self.spill_directory = Some(directory.into());
+        self
+    }
+
+    /// Keeps the files of long results when the run is dropped.
+    pub fn keep_spill(mut self) -> Self {
+        self.keep_spill = true;
+        self
+    }
+
+    /// When failed requests are repeated.
+    pub fn retry(mut self, policy: impl RetryPolicy + 'static) -> Self {
+        self.environment.retry = Arc::new(policy);
+        self
+    }
+
+    /// What becomes of repaired, unvalidated and destructive calls.
+    pub fn trust(mut self, trust: TrustPolicy) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// Lets the built-in shell run without asking anybody.
+    pub fn allow_shell_unasked(mut self) -> Self {
+        self.trust.allow_shell_unasked = true;
+        self
+    }
+
+    /// Adds a policy; the first that denies a call decides.
+    pub fn policy(mut self, policy: impl Policy) -> Self {
+        self.policies.push(Arc::new(policy));
+        self
+    }
+
+    /// Who decides about calls that need approval. Without one they are not approved.
+    pub fn approver(mut self, approver: impl Approver) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Runs calls of declared functions that it can execute.
+    pub fn executor(mut self, executor: impl ToolExecutor) -> Self {
+        self.environment.executors.push(Arc::new(executor));
+        self
+    }
+
+    /// Runs the calls of one declared function.
+    pub fn with_executor<F, R, O>(self, name: impl Into<String>, run: F) -> Self
+    where
+        F: Fn(ExecutorCall, ToolContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<O, ToolError>> + Send + 'static,
+        O: IntoToolOutput,
+    {
+        self.executor(NamedExecutor::new(name.into(), run))
+    }
+
+    /// Adds words to tool results when its triggers say so.
+    pub fn feedback(mut self, feedback: Feedback) -> Self {
+        self.environment.feedback = feedback;
+        self
+    }
+
+    /// How calls are hydrated, with a repairer or sink of your own.
+    pub fn hydrator(mut self, hydrator: Hydrator) -> Self {
+        self.hydrator = Some(hydrator);
+        self
+    }
+
+    /// The host's state for tools.
+    pub fn context(mut self, context: ToolContext) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// The session state that tools read and change in transactions.
+    pub fn state(mut self, state: SessionState) -> Self {
+        self.environment.state = state;
+        self
+    }
+
+    /// The signal that stops the run.
+    pub fn cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Names the request and trace that this run belongs to, in its events.
+    pub fn request_id(mut self, id: impl Into<String>) -> Self {
+        self.identity.request_id = Some(id.into());
+        self
+    }
+
+    /// Names the trace that this run is part of, in its events.
+    pub fn trace_id(mut self, id: impl Into<String>) -> Self {
+        self.identity.trace_id = Some(id.into());
+        self
+    }
+
+    /// Hears each piece of the answer's text.
+    pub fn on_content(mut self, hear: impl FnMut(&str) + Send + 'static) -> Self {
+        self.callbacks.content.push(Box::new(hear));
+        self
+    }
+
+    /// Hears each piece of what the model thinks.
+    pub fn on_reasoning(mut self, hear: impl FnMut(&str) + Send + 'static) -> Self {
+        self.callbacks.reasoning.push(Box::new(hear));
+        self
+    }
+
+    /// Hears the calls of each answer, before anything of them runs.
+    pub fn on_tool_calls(mut self, hear: impl FnMut(&[ToolCall]) + Send + 'static) -> Self {
+        self.callbacks.tool_calls.push(Box::new(hear));
+        self
+    }
+
+    /// Hears the results of each round, before the next request.
+    pub fn on_tool_results(mut self, hear: impl FnMut(&[ToolResult]) + Send + 'static) -> Self {
+        self.callbacks.tool_results.push(Box::new(hear));
+        self
+    }
+
+    /// Hears every event.
+    pub fn on_event(mut self, hear: impl FnMut(&RunEvent) + Send + 'static) -> Self {
+        self.callbacks.events.push(Box::new(hear));
+        self
+    }
+
+    /// Is given the session at every turn boundary, to put it away.
+    pub fn on_checkpoint(mut self, keep: impl FnMut(&Session) + Send + 'static) -> Self {
+        self.on_checkpoint = Some(Box::new(keep));
+        self
+    }
+
+    /// Starts the run. It goes on as far as the events are read.
+    pub fn start(self) -> Result<RunStream, RunError> {
+        let now = Moment::from(SystemTime::now());
+        let prepared = self.prepare(now, fastrand::u64(..))?;
+        Ok(RunStream {
+            cancel: prepared.means.cancel.clone(),
+            driver: Driver::new(prepared.machine, prepared.means),
+            callbacks: prepared.callbacks,
+        })
+    }
+
+    /// The machine of this run, for a host that drives it by itself: it says what time it is, gives
+    /// the seed of all chance in the run, and performs every effect.
+    pub fn into_machine(self, now: Moment, seed: u64) -> Result<Machine, RunError> {
+        Ok(self.prepare(now, seed)?.machine)
+    }
+
+    fn prepare(mut self, now: Moment, seed: u64) -> Result<Prepared, RunError> {
+        self.check_limits(now)?;
+        let mut session = std::mem::take(&mut self.session);
+        session.verify()?;
+        self.answers.check(&session)?;
+        self.furnish(&mut session)?;
+        let spill = self.prepare_spill()?;
+        let means = Means {
+            model: Arc::clone(&self.environment.model),
+            approver: self.approver,
+            context: self.context,
+            cancel: self.cancel,
+            spill,
+            on_checkpoint: self.on_checkpoint,
+        };
+        let environment = Arc::new(self.environment);
+        let machine = if session.is_unfinished() {
+            for item in self.input {
+                self.answers.push_input(item);
+            }
+            Machine::resume(environment, session, self.answers, now, seed)?
+        } else {
+            for item in self.input {
+                session.push(item);
+            }
+            if session.conversation().is_empty() {
+                return Err(RunError::NothingToAnswer);
+            }
+            session.verify()?;
+            Machine::start(environment, session, now, seed)
+        };
+        Ok(Prepared {
+            machine,
+            means,
+            callbacks: self.callbacks,
+        })
+    }
+
+    fn check_limits(&self, now: Moment) -> Result<(), RunError> {
+        let options = &self.environment.options;
+        let zero = [
+            ("max_tool_calls", options.max_tool_calls.map(u64::from)),
+            ("max_input_tokens", options.max_input_tokens),
+            ("max_output_tokens", options.max_output_tokens),
+            ("max_total_tokens", options.max_total_tokens),
+        ]
+        .into_iter()
+        .find(|(_, limit)| *limit == Some(0));
+        if let Some((name, _)) = zero {
+            return Err(RunError::ZeroLimit { name });
+        }
+        // The clock ran while the run was being built: what was a second then still counts.
+        let too_close = now.plus(Duration::from_millis(900));
+        match self.deadline {
+            Some(deadline) if Moment::from(deadline) < too_close => Err(RunError::DeadlineTooClose),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts everything that the builder gathered into the environment.
+    fn furnish(&mut self, session: &mut Session) -> Result<(), RunError> {
+        if session.id.is_empty() {
+            session.id = new_id("conv");
+        }
+        self.identity.run_id = match &session.run {
+            Some(run) => run.run_id.clone(),
+            None => new_id("run"),
+        };
+        self.identity.conversation_id.clone_from(&session.id);
+        let environment = &mut self.environment;
+        environment.context = Arc::new(self.identity.clone());
+        environment.binding = bind(self.binding.take(), &self.tools, self.tool_choice.take())?;
+        environment.hydrator = self.hydrator.take().unwrap_or_else(|| {
+            if environment.options.repair {
+                Hydrator::new().with_audited_repair()
+            } else {
+                Hydrator::new()
+            }
+        });
+        environment.answer = self.answer.take().transpose().map_err(RunError::Answer)?;
+        environment.policies = vec![Arc::new(self.trust)];
+        environment.policies.append(&mut self.policies);
+        environment.has_approver = self.approver.is_some();
+        environment.deadline = self.deadline.map(Moment::from);
+        for policy in &environment.policies {
+            policy.register(&environment.state)?;
+        }
+        if !environment.feedback.is_empty() {
+            environment.state.register::<FeedbackMemory>()?;
+        }
+        if !session.state.is_null() {
+            environment.state.load(&session.state)?;
+        }
+        Ok(())
+    }
+
+    fn prepare_spill(&mut self) -> Result<Option<Arc<SpillStore>>, RunError> {
+        let environment = &mut self.environment;
+        if environment.options.spill_bytes.is_none() {
+            return Ok(None);
+        }
+        let mut store = match &self.spill_directory {
+            Some(directory) => SpillStore::below(directory)?,
+            None => SpillStore::temporary()?,
+        };
+        if self.keep_spill {
+            store = store.keep();
+        }
+        let store = Arc::new(store);
+        let recall = recall_tool_result(Arc::clone(&store)).map_err(BindError::from)?;
+        environment.binding = environment.binding.with_appended([recall]).binding;
+        Ok(Some(store))
+    }
+}
+
+fn bind(
+    binding: Option<Binding>,
+    tools: &[ToolRef],
+    choice: Option<ToolChoice>,
+) -> Result<Binding, RunError> {
+    let binding = match binding {
+        None => {
+            let builder = Catalog::new().snapshot().bind().without_tools();
+            let builder = builder.with_tools(tools.iter().cloned());
+            return Ok(builder.tool_choice(choice.unwrap_or_default()).build()?);
+        }
+        Some(binding) if tools.is_empty() => binding,
+        Some(binding) => {
+            let appended = binding.with_appended(tools.iter().cloned());
+            if let Some(error) = appended.rejected.into_iter().next() {
+                return Err(error.into());
+            }
+            appended.binding
+        }
+    };
+    Ok(match choice {
+        Some(choice) => binding.with_choice(choice)?,
+        None => binding,
+    })
+}
+
+fn new_id(prefix: &str) -> String {
+    format!("{prefix}_{:032x}", fastrand::u128(..))
+}
+
+impl IntoFuture for Run {
+    type Output = Result<Outcome, RunError>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { Ok(self.start()?.finish().await) })
+    }
+}
+
+/// A started run: its events, one after the other, and its outcome.
+///
+/// The run goes on as far as it is read; dropping it stops everything that it began.
+pub struct RunStream {
+    driver: Driver,
+    callbacks: Callbacks,
+    cancel: Cancel,
+}
+
+impl RunStream {
+    /// The next event; none after the last.
+    pub async fn next(&mut self) -> Option<RunEvent> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+
+    /// The signal that stops this run.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Reads what is left and gives the outcome.
+    pub async fn finish(mut self) -> Outcome {
+        while self.next().await.is_some() {}
+        self.driver.into_machine().into_outcome()
+    }
+}
+
+impl Stream for RunStream {
+    type Item = RunEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<RunEvent>> {
+        let polled = self.driver.poll_event(cx);
+        if let Poll::Ready(Some(event)) = &polled {
+            self.callbacks.hear(event);
+        }
+        polled
+    }
+}

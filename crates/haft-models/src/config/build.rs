@@ -1,0 +1,106 @@
+//! From an entry to its adapter.
+
+use std::sync::Arc;
+
+use haft_core::Model;
+
+use super::{Adapter, ConfigError, Lookup, ModelConfig, process_environment, required_variable};
+use crate::http::{Connection, Http, Secret};
+use crate::{Anthropic, Ollama, OpenAiChat, OpenAiResponses};
+
+/// Makes the model that an entry describes.
+pub fn from_config(config: &ModelConfig) -> Result<Arc<dyn Model>, ConfigError> {
+    from_config_with(config, &process_environment, &Http::default())
+}
+
+/// [`from_config`], with variables from elsewhere and connections shared with other models. An
+/// entry with a `connect_timeout` of its own has its own connections.
+pub fn from_config_with(
+    config: &ModelConfig,
+    variables: Lookup<'_>,
+    http: &Http,
+) -> Result<Arc<dyn Model>, ConfigError> {
+    if config.model().trim().is_empty() {
+        return Err(config.invalid(
+            "model",
+            "it is empty: give the provider's name of the model",
+        ));
+    }
+    for (key, is_given, adapter) in [
+        ("chat", config.chat.is_some(), Adapter::OpenaiChat),
+        (
+            "responses",
+            config.responses.is_some(),
+            Adapter::OpenaiResponses,
+        ),
+        ("anthropic", config.anthropic.is_some(), Adapter::Anthropic),
+    ] {
+        if is_given && config.adapter != adapter {
+            let reason = format!("it is for `adapter = \"{}\"` only", adapter.as_str());
+            return Err(config.invalid(key, reason));
+        }
+    }
+    let parts = Parts {
+        config,
+        variables,
+        http,
+    };
+    Ok(match config.adapter {
+        Adapter::Anthropic => Arc::new(Anthropic::configured(&parts)?),
+        Adapter::OpenaiResponses => Arc::new(OpenAiResponses::configured(&parts)?),
+        Adapter::OpenaiChat => Arc::new(OpenAiChat::configured(&parts)?),
+        Adapter::Ollama => Arc::new(Ollama::configured(&parts)?),
+        // Each further adapter: `Adapter::X => Arc::new(X::configured(&parts)?)`.
+        other => {
+            let reason = format!("`{}` is not part of this build", other.as_str());
+            return Err(config.invalid("adapter", reason));
+        }
+    })
+}
+
+/// What every adapter makes itself from.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts<'p> {
+    pub(crate) config: &'p ModelConfig,
+    pub(crate) variables: Lookup<'p>,
+    pub(crate) http: &'p Http,
+}
+
+impl Parts<'_> {
+    /// The key that the entry names. Without one, `usual` is read if the entry names no address of
+    /// its own: the provider itself wants a key, a server of one's own mostly none.
+    pub(crate) fn api_key(&self, usual: &str) -> Result<Option<Secret>, ConfigError> {
+        match self.named_api_key()? {
+            None if self.config.base_url.is_none() => {
+                required_variable(usual, self.variables).map(Some)
+            }
+            key => Ok(key),
+        }
+    }
+
+    /// The key that the entry names, if it names one.
+    pub(crate) fn named_api_key(&self) -> Result<Option<Secret>, ConfigError> {
+        self.config.api_key(self.variables)
+    }
+
+    /// The entry's connection without its key.
+    pub(crate) fn connection(&self, usual_base_url: &str) -> Result<Connection, ConfigError> {
+        let config = self.config;
+        let base_url = config.base_url.as_deref().unwrap_or(usual_base_url);
+        let mut connection = Connection::new(base_url)
+            .http(self.http.clone())
+            .timeouts(config.timeouts()?);
+        for (name, source) in &config.headers {
+            connection = connection.header(name, source.read(self.variables)?);
+        }
+        Ok(connection)
+    }
+
+    /// The connection if it can be used, else an error that names the entry.
+    pub(crate) fn checked(&self, connection: Connection) -> Result<Connection, ConfigError> {
+        match connection.check() {
+            Ok(()) => Ok(connection),
+            Err(error) => Err(self.config.invalid("base_url", error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+use super::*;
+use crate::http::Http;
+use serde_json::json;
+
+fn config(json: Value) -> ModelConfig {
+    serde_json::from_value(json).unwrap()
+}
+
+fn made(json: Value, variables: Lookup<'_>) -> Result<String, ConfigError> {
+    from_config_with(&config(json), variables, &Http::default())
+        .map(|model| format!("{}/{}", model.provider(), model.name()))
+}
+
+fn no_variables(_: &str) -> Option<String> {
+    None
+}
+
+#[test]
+fn every_adapter_of_its_own_is_made() {
+    let chat = json!({"name": "a", "adapter": "openai-chat", "base_url": "http://h/v1"});
+    assert_eq!(made(chat, &no_variables), Ok("openai/a".into()));
+    let ollama = json!({"name": "a", "adapter": "ollama", "model": "qwen3:8b"});
+    assert_eq!(made(ollama, &no_variables), Ok("ollama/qwen3:8b".into()));
+}
+
+#[test]
+fn unknown_keys_are_errors() {
+    for json in [
+        json!({"name": "a", "adapter": "openai-chat", "api_key": "sk-hunter2"}),
+        json!({"name": "a", "adapter": "openai-chat", "capabilities": {"magic": true}}),
+        json!({"name": "a", "adapter": "openai-chat", "chat": {"magic": true}}),
+        json!({"name": "a", "adapter": "carrier-pigeon"}),
+        json!({"adapter": "ollama"}),
+    ] {
+        assert!(
+            serde_json::from_value::<ModelConfig>(json.clone()).is_err(),
+            "{json}"
+        );
+    }
+}
+
+#[test]
+fn a_missing_key_is_told_before_any_request_and_names_the_variable() {
+    let usual = json!({"name": "a", "adapter": "openai-chat"});
+    let named = json!({"name": "a", "adapter": "openai-chat", "api_key_env": "MY_KEY"});
+    for (json, variable) in [(usual, "OPENAI_API_KEY"), (named, "MY_KEY")] {
+        let error = made(json.clone(), &no_variables).unwrap_err();
+        assert_eq!(
+            error,
+            ConfigError::MissingVariable {
+                variable: variable.into()
+            }
+        );
+        let blank = |_: &str| Some(String::from(" \n"));
+        assert_eq!(made(json.clone(), &blank), Err(error));
+        let given = |name: &str| (name == variable).then(|| String::from("sk-hunter2"));
+        assert!(made(json, &given).is_ok());
+    }
+}
+
+#[test]
+fn a_key_is_read_from_a_file_without_its_line_break() {
+    let folder = std::env::temp_dir().join(format!("haft-models-key-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("key");
+    let json = json!({"name": "a", "adapter": "openai-chat", "api_key_file": file});
+    assert!(
+        made(json.clone(), &no_variables)
+            .unwrap_err()
+            .to_string()
+            .contains("api_key_file")
+    );
+    std::fs::write(&file, "sk-hunter2\n").unwrap();
+    assert!(
+        made(json.clone(), &no_variables).is_ok(),
+        "a line break would be no header"
+    );
+    std::fs::write(&file, "\n").unwrap();
+    assert!(
+        made(json, &no_variables)
+            .unwrap_err()
+            .to_string()
+            .contains("is empty")
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn mistakes_name_the_entry_and_the_key() {
+    for (json, words) in [
+        (
+            json!({"name": "a", "adapter": "ollama", "idle_timeout": 0}),
+            "model `a`: `idle_timeout`",
+        ),
+        (
+            json!({"name": "a", "adapter": "ollama", "idle_timeout": -1}),
+            "`idle_timeout`",
+        ),
+        (
+            json!({"name": "a", "adapter": "ollama", "idle_timeout": 1e300}),
+            "`idle_timeout`",
+        ),
+        (
+            json!({"name": "a", "adapter": "ollama", "base_url": "nowhere"}),
+            "`base_url`",
+        ),
+        (
+            json!({"name": "a", "adapter": "ollama", "headers": {"a b": "c"}}),
+            "`a b`",
+        ),
+        (
+            json!({"name": "a", "adapter": "ollama", "model": " "}),
+            "`model`",
+        ),
+        (
+            json!({"name": "a", "adapter": "ollama", "chat": {}}),
+            "`chat`",
+        ),
+        (
+            json!({"name": "a", "adapter": "openai-chat", "api_key_env": "A", "api_key_file": "b"}),
+            "keep one",
+        ),
+        (
+            json!({"name": "a", "adapter": "ollama", "headers": {"x": {"env": "GONE"}}}),
+            "`GONE`",
+        ),
+    ] {
+        let error = made(json, &no_variables).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn capabilities_are_overridden() {
+    let config = config(
+        json!({"name": "a", "adapter": "openai-chat", "base_url": "http://h",
+        "context_tokens": 4096,
+        "capabilities": {"forced_choice": "only-tool", "none_choice": false, "image_input": false}}),
+    );
+    let capabilities = from_config(&config).unwrap().capabilities();
+    assert_eq!(
+        capabilities.forced_choice,
+        haft_core::ForcedChoice::OnlyTool
+    );
+    assert!(!capabilities.none_choice && !capabilities.image_input);
+    assert_eq!(capabilities.context_tokens, Some(4096));
+}
+
+#[test]
+fn debug_output_shows_no_header() {
+    let config = config(json!({"name": "a", "adapter": "ollama", "headers": {"x-key": "hunter2"}}));
+    assert!(!format!("{config:?}").contains("hunter2"));
+}

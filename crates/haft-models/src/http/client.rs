@@ -1,0 +1,192 @@
+//! Pools of connections.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use haft_core::{ModelError, ModelErrorKind};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, redirect};
+use rustls::ClientConfig;
+use rustls_platform_verifier::BuilderVerifierExt;
+
+use super::failure::refused;
+use super::{Body, Endpoint};
+
+/// How long each wait may take, and how much may come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until there is a connection. Fixed for a [`Http`] when it is made.
+    pub connect: Duration,
+    /// From the request to the first sign of an answer. A model that answers in one piece sends
+    /// nothing before it has finished.
+    pub header: Duration,
+    /// Between two pieces of an answer.
+    pub idle: Duration,
+    /// How many bytes a whole answer may have.
+    pub max_body_bytes: u64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            header: Duration::from_mins(5),
+            idle: Duration::from_mins(2),
+            max_body_bytes: 256 * 1024 * 1024,
+        }
+    }
+}
+
+/// Connections to providers, kept open for the next request. Clones share them.
+///
+/// Certificates are checked against the platform's own; nothing is installed for the process. An
+/// address that begins with `http://` never touches TLS, and one on this machine no proxy.
+#[derive(Clone, Default)]
+pub struct Http(Arc<Pools>);
+
+#[derive(Default)]
+struct Pools {
+    connect: Option<Duration>,
+    local: OnceLock<Result<Client, String>>,
+    plain: OnceLock<Result<Client, String>>,
+    secure: OnceLock<Result<Client, String>>,
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Http")
+    }
+}
+
+impl Http {
+    /// Connections that are given so long to come about.
+    pub fn new(connect: Duration) -> Self {
+        Self(Arc::new(Pools {
+            connect: Some(connect),
+            ..Pools::default()
+        }))
+    }
+
+    /// Sends `body` to `path` below the endpoint. An answer that is no success is an error.
+    pub async fn post(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        body: Bytes,
+        accept: &'static str,
+        timeouts: &Timeouts,
+    ) -> Result<Body, ModelError> {
+        let redactor = endpoint.redactor();
+        let url = endpoint.url(path);
+        tracing::trace!(base = %endpoint.base(), path, bytes = body.len(), "request to a model");
+        let request = self
+            .client(endpoint)?
+            .post(url)
+            .headers(endpoint.headers().clone())
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .header(ACCEPT, HeaderValue::from_static(accept))
+            .body(body);
+        let response = match tokio::time::timeout(timeouts.header, request.send()).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(redactor.clean_error(transport_error(error))),
+            Err(_) => return Err(too_slow("no answer began", timeouts.header)),
+        };
+        let status = response.status();
+        tracing::trace!(path, status = status.as_u16(), "answer of a model");
+        if status.is_success() {
+            Ok(Body::new(response, *timeouts, redactor))
+        } else {
+            Err(refused(response, timeouts, &redactor).await)
+        }
+    }
+
+    fn client(&self, endpoint: &Endpoint) -> Result<&Client, ModelError> {
+        let pools = &*self.0;
+        let (pool, kind) = match (endpoint.is_secure(), endpoint.is_local()) {
+            (true, _) => (&pools.secure, Kind::Secure),
+            (false, true) => (&pools.local, Kind::Local),
+            (false, false) => (&pools.plain, Kind::Plain),
+        };
+        let connect = pools.connect.unwrap_or(Timeouts::default().connect);
+        pool.get_or_init(|| build(kind, connect))
+            .as_ref()
+            .map_err(|reason| ModelError::new(ModelErrorKind::Unreachable, reason))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Local,
+    Plain,
+    Secure,
+}
+
+fn build(kind: Kind, connect: Duration) -> Result<Client, String> {
+    let tls = tls(kind).map_err(|error| format!("TLS cannot be set up: {error}"))?;
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .connect_timeout(connect)
+        .redirect(redirect::Policy::custom(follow))
+        .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")));
+    if kind == Kind::Local {
+        builder = builder.no_proxy();
+    }
+    builder
+        .build()
+        .map_err(|error| format!("no HTTP client can be made: {error}"))
+}
+
+fn tls(kind: Kind) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(match kind {
+        Kind::Secure => builder.with_platform_verifier()?.with_no_client_auth(),
+        // Trusts nobody: a plain address needs no certificates, and loading them takes time.
+        Kind::Local | Kind::Plain => builder
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth(),
+    })
+}
+
+/// Follows only what repeats the POST at the same origin; keys must not travel further.
+fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
+    let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
+    let previous = attempt.previous();
+    let same_origin = previous
+        .first()
+        .is_some_and(|first| first.origin() == attempt.url().origin());
+    if keeps_method && same_origin && previous.len() <= 3 {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+pub(super) fn too_slow(what: &str, limit: Duration) -> ModelError {
+    ModelError::new(ModelErrorKind::Timeout, format!("{what} within {limit:?}"))
+}
+
+/// What went wrong on the way, without the address: it may hold a key.
+pub(super) fn transport_error(error: reqwest::Error) -> ModelError {
+    let error = error.without_url();
+    let kind = if error.is_timeout() {
+        ModelErrorKind::Timeout
+    } else {
+        // Nothing is decoded here, so what reqwest calls a failure to decode is a hang-up as well.
+        ModelErrorKind::Unreachable
+    };
+    let mut words = error.to_string();
+    let mut source = std::error::Error::source(&error);
+    while let Some(cause) = source {
+        let cause_words = cause.to_string();
+        if !words.contains(&cause_words) {
+            words.push_str(": ");
+            words.push_str(&cause_words);
+        }
+        source = cause.source();
+    }
+    ModelError::new(kind, words)
+}

@@ -1,0 +1,108 @@
+//! What every adapter has: an endpoint that may yet be wrong, connections and limits.
+
+use bytes::Bytes;
+use haft_core::{ModelError, ModelErrorKind};
+
+use super::{Body, Endpoint, EndpointError, Http, Secret, Timeouts};
+
+/// An adapter's way to its provider.
+///
+/// Its builders never fail: a mistake is kept and told by [`check`](Self::check) and by every
+/// request.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    http: Http,
+    base_url: Secret,
+    headers: Vec<Header>,
+    endpoint: Result<Endpoint, EndpointError>,
+    timeouts: Timeouts,
+}
+
+#[derive(Debug, Clone)]
+enum Header {
+    Bearer(Secret),
+    Named(String, Secret),
+}
+
+impl Connection {
+    /// To a provider at this address.
+    pub fn new(base_url: &str) -> Self {
+        Self {
+            http: Http::default(),
+            base_url: base_url.into(),
+            headers: Vec::new(),
+            endpoint: Endpoint::new(base_url),
+            timeouts: Timeouts::default(),
+        }
+    }
+
+    /// Sets another address.
+    #[must_use]
+    pub fn base_url(mut self, base_url: &str) -> Self {
+        self.base_url = base_url.into();
+        self.resolved()
+    }
+
+    /// Adds a key in the `Authorization` header.
+    #[must_use]
+    pub fn bearer(mut self, key: Secret) -> Self {
+        self.headers.push(Header::Bearer(key));
+        self.resolved()
+    }
+
+    /// Adds a header, in place of one with the same name.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: Secret) -> Self {
+        self.headers.push(Header::Named(name.to_owned(), value));
+        self.resolved()
+    }
+
+    fn resolved(mut self) -> Self {
+        let bare = Endpoint::new(self.base_url.expose());
+        self.endpoint = self.headers.iter().cloned().fold(bare, |endpoint, header| {
+            endpoint.and_then(|endpoint| match header {
+                Header::Bearer(key) => endpoint.bearer(key),
+                Header::Named(name, value) => endpoint.header(&name, value),
+            })
+        });
+        self
+    }
+
+    /// Sets how long each wait may take.
+    #[must_use]
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        if timeouts.connect != self.timeouts.connect {
+            self.http = Http::new(timeouts.connect);
+        }
+        self.timeouts = timeouts;
+        self
+    }
+
+    /// Shares connections with others.
+    #[must_use]
+    pub fn http(mut self, http: Http) -> Self {
+        self.http = http;
+        self
+    }
+
+    /// Whether it can be used at all.
+    pub fn check(&self) -> Result<(), EndpointError> {
+        self.endpoint.as_ref().map(|_| ()).map_err(Clone::clone)
+    }
+
+    /// Sends `body` to `path`.
+    pub async fn post(
+        &self,
+        path: &str,
+        body: Bytes,
+        accept: &'static str,
+    ) -> Result<Body, ModelError> {
+        let endpoint = self
+            .endpoint
+            .as_ref()
+            .map_err(|error| ModelError::new(ModelErrorKind::InvalidRequest, error.to_string()))?;
+        self.http
+            .post(endpoint, path, body, accept, &self.timeouts)
+            .await
+    }
+}

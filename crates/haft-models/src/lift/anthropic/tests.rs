@@ -1,0 +1,322 @@
+use super::*;
+use haft_core::{ContentPart, Item, ModelResponse, Usage};
+use proptest::prelude::*;
+
+/// The events of a stream, or the error that it ends with.
+fn lifted(data: &[&str]) -> Result<Vec<ModelEvent>, ModelError> {
+    let mut lift = AnthropicLift::default();
+    let mut events = Events::new();
+    for data in data {
+        let frame = SseEvent {
+            data: (*data).to_owned(),
+            ..SseEvent::default()
+        };
+        if lift.take(frame, &mut events)? == Flow::Over {
+            break;
+        }
+    }
+    lift.end(&mut events)?;
+    Ok(events.into())
+}
+
+fn response(events: Vec<ModelEvent>) -> ModelResponse {
+    let mut assembly = haft_core::Assembly::default();
+    for event in events {
+        assembly.add(event);
+    }
+    assembly.finish().unwrap()
+}
+
+const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","model":"claude-x","content":[],"usage":{"input_tokens":3,"cache_creation_input_tokens":5,"cache_read_input_tokens":7,"output_tokens":1}}}"#;
+const STOP: &str = r#"{"type":"message_stop"}"#;
+
+fn end(reason: &str) -> String {
+    format!(
+        r#"{{"type":"message_delta","delta":{{"stop_reason":"{reason}"}},"usage":{{"output_tokens":20}}}}"#
+    )
+}
+
+#[test]
+fn thoughts_text_and_calls_become_items_in_order() {
+    let events = lifted(&[
+        START,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#,
+        r#"{"type":"ping"}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"h"}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"m"}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2ln"}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"redacted_thinking","data":"xyz"}}"#,
+        r#"{"type":"content_block_stop","index":1}"#,
+        r#"{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"He"}}"#,
+        r#"{"type":"content_block_delta","index":2,"delta":{"type":"citations_delta","citation":{}}}"#,
+        r#"{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"y"}}"#,
+        r#"{"type":"content_block_stop","index":2}"#,
+        r#"{"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"toolu_1","name":"find","input":{}}}"#,
+        r#"{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":""}}"#,
+        r#"{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{\"a\" "}}"#,
+        r#"{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":":1}"}}"#,
+        r#"{"type":"content_block_stop","index":3}"#,
+        r#"{"type":"content_block_start","index":4,"content_block":{"type":"tool_use","id":"toolu_2","name":"ping","input":{}}}"#,
+        r#"{"type":"content_block_stop","index":4}"#,
+        &end("tool_use"),
+        STOP,
+        r#"{"type":"content_block_start"}"#,
+    ])
+    .unwrap();
+    insta::assert_debug_snapshot!(events);
+    assert_eq!(
+        response(events).usage,
+        Some(Usage {
+            input_tokens: 15,
+            cached_input_tokens: 7,
+            output_tokens: 20,
+            reasoning_tokens: 0,
+            requests: 1
+        })
+    );
+}
+
+#[test]
+fn text_blocks_in_a_row_are_the_parts_of_one_message() {
+    let events = lifted(&[
+        START,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_stop","index":1}"#,
+        r#"{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"b"}}"#,
+        &end("end_turn"),
+        STOP,
+    ]);
+    let items = response(events.unwrap()).items;
+    let [Item::Message(message)] = items.as_slice() else {
+        panic!("{items:?}")
+    };
+    let parts = [ContentPart::output_text("a"), ContentPart::output_text("b")];
+    assert_eq!(message.content, parts);
+}
+
+#[test]
+fn an_empty_text_block_is_no_message() {
+    let events = lifted(&[
+        START,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"n","input":{}}}"#,
+        &end("tool_use"),
+        STOP,
+    ]);
+    let items = response(events.unwrap()).items;
+    assert_eq!(items, [Item::function_call("t", "n", "{}")]);
+}
+
+#[test]
+fn a_call_that_the_limit_cut_off_is_marked_and_nothing_is_invented() {
+    for (piece, arguments) in [(r#"{\"a\":"#, r#"{"a":"#), ("", "")] {
+        let delta = format!(
+            r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"input_json_delta","partial_json":"{piece}"}}}}"#
+        );
+        let events = lifted(&[
+            START,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"n","input":{}}}"#,
+            &delta,
+            r#"{"type":"content_block_stop","index":0}"#,
+            &end("max_tokens"),
+            STOP,
+        ]);
+        let response = response(events.unwrap());
+        assert_eq!(response.finish, FinishReason::Length);
+        let [Item::FunctionCall(call)] = response.items.as_slice() else {
+            panic!("{response:?}")
+        };
+        assert_eq!(call.arguments, arguments);
+        assert_eq!(call.status, Some(ItemStatus::Incomplete));
+    }
+}
+
+#[test]
+fn unknown_blocks_are_kept() {
+    let events = lifted(&[
+        START,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"q\":1}"}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"something_new","delta":3}"#,
+        &end("pause_turn"),
+        STOP,
+    ]);
+    let response = response(events.unwrap());
+    assert_eq!(response.finish, FinishReason::Normal);
+    assert_eq!(
+        serde_json::to_value(&response.items).unwrap(),
+        json!([{"type": "anthropic:server_tool_use", "block":
+            {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"q": 1}}}])
+    );
+}
+
+#[test]
+fn every_reason_to_stop_is_told() {
+    for (reason, finish) in [
+        ("end_turn", FinishReason::Normal),
+        ("stop_sequence", FinishReason::Normal),
+        ("tool_use", FinishReason::Normal),
+        ("pause_turn", FinishReason::Normal),
+        ("max_tokens", FinishReason::Length),
+        ("model_context_window_exceeded", FinishReason::Length),
+        ("refusal", FinishReason::ContentFilter),
+        ("tired", FinishReason::Unknown),
+    ] {
+        let events = lifted(&[START, &end(reason), STOP]);
+        assert_eq!(response(events.unwrap()).finish, finish, "{reason}");
+    }
+    let events = lifted(&[START, STOP]);
+    assert_eq!(response(events.unwrap()).finish, FinishReason::Unknown);
+}
+
+#[test]
+fn a_stream_that_breaks_off_is_an_error() {
+    let error = lifted(&[START, &end("end_turn")]).unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Unreachable);
+    assert!(lifted(&[]).is_err());
+}
+
+#[test]
+fn errors_in_the_stream_bear_the_providers_words() {
+    let error = lifted(&[
+        START,
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"r"}"#,
+    ])
+    .unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::ServerError);
+    assert_eq!(error.code.as_deref(), Some("overloaded_error"));
+    assert_eq!(error.message, "Overloaded");
+}
+
+#[test]
+fn pieces_for_no_block_or_for_one_of_another_type_break_the_protocol() {
+    let text =
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+    for data in [
+        vec![
+            START,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{"}}"#,
+        ],
+        vec![
+            START,
+            text,
+            r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"x"}}"#,
+        ],
+        vec![
+            START,
+            text,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"x"}}"#,
+        ],
+        vec![
+            START,
+            text,
+            r#"{"type":"content_block_stop","index":0}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#,
+        ],
+        vec![START, r#"{"type":"content_block_start","index":0}"#],
+        vec!["{", STOP],
+    ] {
+        assert_eq!(
+            lifted(&data).unwrap_err().kind,
+            ModelErrorKind::Protocol,
+            "{data:?}"
+        );
+    }
+}
+
+#[test]
+fn half_a_pair_of_surrogates_does_not_end_the_answer() {
+    let events = lifted(&[
+        START,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\ud83d"}}"#,
+        &end("end_turn"),
+        STOP,
+    ]);
+    assert!(response(events.unwrap()).items[0].text().starts_with('a'));
+}
+
+#[test]
+fn a_whole_answer_is_lifted_like_a_stream() {
+    let body = r#"{"id":"msg_1","type":"message","role":"assistant","model":"claude-x","content":[
+        {"type":"thinking","thinking":"hm","signature":"c2ln"},
+        {"type":"text","text":"Hey"},
+        {"type":"tool_use","id":"toolu_1","name":"find","input":{"a" : 12345678901234567890123}},
+        {"type":"tool_use","id":"toolu_2","name":"ping","input":{}}],
+        "stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}"#;
+    insta::assert_debug_snapshot!(AnthropicLift::whole(body).unwrap());
+    for body in ["{}", "", "<html>"] {
+        let error = AnthropicLift::whole(body).unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Protocol, "{body}");
+    }
+}
+
+fn odd_event() -> impl Strategy<Value = String> {
+    let kind = proptest::sample::select(vec![
+        "message_start",
+        "content_block_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+        "ping",
+    ]);
+    let block = proptest::sample::select(vec![
+        json!({"type": "text", "text": ""}),
+        json!({"type": "text", "text": "x"}),
+        json!({"type": "tool_use", "id": "t", "name": "n", "input": {}}),
+        json!({"type": "tool_use", "input": null}),
+        json!({"type": "thinking", "thinking": ""}),
+        json!({"type": "redacted_thinking", "data": "d"}),
+        json!({"type": "mystery", "input": 3}),
+    ]);
+    let delta = proptest::sample::select(vec![
+        json!({"type": "text_delta", "text": "x"}),
+        json!({"type": "text_delta"}),
+        json!({"type": "thinking_delta", "thinking": "x"}),
+        json!({"type": "signature_delta", "signature": "s"}),
+        json!({"type": "input_json_delta", "partial_json": "{"}),
+        json!({"type": "citations_delta"}),
+        json!({"stop_reason": "max_tokens"}),
+    ]);
+    let place = proptest::sample::select(vec![json!(0), Value::Null]);
+    (kind, block, delta, place).prop_map(|(kind, block, delta, place)| {
+        json!({"type": kind, "index": place, "content_block": block, "delta": delta,
+            "message": {"id": "m"}})
+        .to_string()
+    })
+}
+
+proptest! {
+    #[test]
+    fn events_are_in_order_however_odd_the_server_is(
+        data in proptest::collection::vec(odd_event(), 0..24),
+    ) {
+        let mut lift = AnthropicLift::default();
+        let mut events = Events::new();
+        let mut is_broken = false;
+        for data in data {
+            let frame = SseEvent { data, ..SseEvent::default() };
+            match lift.take(frame, &mut events) {
+                Ok(Flow::Over) => break,
+                Ok(_) => {}
+                // A piece out of place ends the answer; what came before it must still hold.
+                Err(_) => {
+                    is_broken = true;
+                    break;
+                }
+            }
+        }
+        let is_finished = !is_broken && lift.end(&mut events).is_ok();
+        crate::lift::invariants::check(events.make_contiguous(), is_finished);
+    }
+}

@@ -1,0 +1,48 @@
+//! From a provider's answer to model events.
+//!
+//! What comes in: frames of one answer, in order. What goes out: [`ModelEvent`]s as they are
+//! documented: every item is begun and done, `Finished` comes once and last. An answer that breaks
+//! off is an error, never a normal end.
+
+mod anthropic;
+pub(crate) mod chat;
+#[cfg(test)]
+mod invariants;
+mod items;
+pub(crate) mod ollama;
+mod recover;
+mod responses;
+mod restoring;
+mod stream;
+
+pub(crate) use anthropic::AnthropicLift;
+pub(crate) use items::{Items, REASONING_FIELD};
+pub(crate) use responses::ResponsesLift;
+pub(crate) use restoring::{Restoring, restored};
+pub(crate) use stream::{Flow, Lift, lifted};
+
+use std::collections::VecDeque;
+
+use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream, cut};
+
+/// Where a lifter puts its events.
+pub(crate) type Events = VecDeque<ModelEvent>;
+
+/// Events that are all there.
+pub(crate) fn ready(events: Events) -> ModelStream {
+    Box::pin(futures_util::stream::iter(events.into_iter().map(Ok)))
+}
+
+/// A frame that is not what the protocol says.
+pub(crate) fn not_json(frame: &str) -> ModelError {
+    let words = format!("a piece of the answer is no JSON: `{}`", cut(frame));
+    ModelError::new(ModelErrorKind::Protocol, words)
+}
+
+/// A stream that ended before the answer did.
+pub(crate) fn broken_off() -> ModelError {
+    ModelError::new(
+        ModelErrorKind::Unreachable,
+        "the stream ended before the model had finished",
+    )
+}

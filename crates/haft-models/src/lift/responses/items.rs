@@ -1,0 +1,171 @@
+//! The items of an answer, and which of them a server speaks of.
+
+use std::collections::HashMap;
+
+use haft_core::{Item, ItemKind, ModelError, ModelEvent};
+use serde_json::value::RawValue;
+
+use super::seen::{Channel, Seen, ids_of, is_call, kind_of, texts_of};
+use crate::lift::Events;
+use crate::wire::responses::read_item;
+
+/// The items of an answer, in the order in which they began.
+#[derive(Default)]
+pub(super) struct Items {
+    seen: Vec<Seen>,
+    /// Item ids and call ids to places in `seen`.
+    by_id: HashMap<String, usize>,
+    /// The server's `output_index` to places in `seen`.
+    by_place: HashMap<u64, usize>,
+}
+
+impl Items {
+    /// The open item that `item` is the end of.
+    pub(super) fn open_one(&self, item: &Item, place: Option<u64>) -> Option<usize> {
+        let kind = kind_of(item);
+        ids_of(item)
+            .find_map(|id| self.by_id.get(id))
+            .or_else(|| place.and_then(|place| self.by_place.get(&place)))
+            .copied()
+            .filter(|&index| self.is_open(index, &kind))
+            .or_else(|| self.last_open(&kind))
+    }
+
+    /// The open item that a piece belongs to: by its id, by its place, or the last one that takes
+    /// such pieces.
+    pub(super) fn taking(
+        &self,
+        channel: Channel,
+        id: Option<&str>,
+        place: Option<u64>,
+    ) -> Option<usize> {
+        let fits = |index: &usize| self.seen[*index].takes(channel);
+        let by_id = id.and_then(|id| self.by_id.get(id).copied());
+        let by_place = || place.and_then(|place| self.by_place.get(&place).copied());
+        by_id
+            .filter(fits)
+            .or_else(|| by_place().filter(fits))
+            .or_else(|| (0..self.seen.len()).rfind(fits))
+    }
+
+    /// Whether nothing was said of the item in this way.
+    pub(super) fn is_silent(&self, index: usize, channel: Channel) -> bool {
+        self.seen[index].said(channel).is_empty()
+    }
+
+    /// Gives the item a name to be found by.
+    pub(super) fn name_by(&mut self, index: usize, id: &str) {
+        self.seen[index].is_named = true;
+        self.by_id.insert(id.to_owned(), index);
+    }
+
+    /// Finishes what is open and adds what was never announced, by the final list of items.
+    ///
+    /// An item is known by its id. Some servers give new ids in the final list; where it has the
+    /// same kinds in the same order as the stream had, the place decides.
+    pub(super) fn settle(
+        &mut self,
+        output: &[&RawValue],
+        out: &mut Events,
+    ) -> Result<(), ModelError> {
+        let items = output.iter().map(|raw| read_item(raw));
+        let items = items.collect::<Result<Vec<_>, _>>()?;
+        let streamed = self.seen.len();
+        let is_aligned = items.len() == streamed
+            && items
+                .iter()
+                .zip(&self.seen)
+                .all(|(item, seen)| seen.is(&kind_of(item)));
+        let mut matched = vec![false; streamed];
+        for (position, item) in items.into_iter().enumerate() {
+            let kind = kind_of(&item);
+            let at_place = |index: &usize| {
+                let seen = &self.seen[*index];
+                !matched[*index] && seen.is(&kind) && (is_aligned || !seen.is_named)
+            };
+            let known = ids_of(&item)
+                .find_map(|id| self.by_id.get(id).copied())
+                .filter(|&index| index < streamed && !matched[index] && self.seen[index].is(&kind))
+                .or_else(|| {
+                    Some(position)
+                        .filter(|index| *index < streamed)
+                        .filter(at_place)
+                });
+            if let Some(index) = known {
+                matched[index] = true;
+            }
+            match known {
+                Some(index) if self.seen[index].is_done => {}
+                Some(index) => self.close(index, item, out),
+                None => {
+                    let index = self.open(kind, None, out);
+                    self.close(index, item, out);
+                }
+            }
+        }
+        for index in 0..streamed {
+            if !self.seen[index].is_done {
+                let item = self.seen[index].assembled();
+                self.close(index, item, out);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn open(&mut self, kind: ItemKind, place: Option<u64>, out: &mut Events) -> usize {
+        let index = self.seen.len();
+        if let Some(place) = place {
+            self.by_place.insert(place, index);
+        }
+        out.push_back(ModelEvent::ItemStarted {
+            index,
+            kind: kind.clone(),
+        });
+        self.seen.push(Seen::new(kind));
+        index
+    }
+
+    pub(super) fn name(&mut self, index: usize, item: &Item) {
+        for id in ids_of(item) {
+            self.name_by(index, id);
+        }
+    }
+
+    pub(super) fn say(&mut self, index: usize, channel: Channel, text: &str, out: &mut Events) {
+        if text.is_empty() {
+            return;
+        }
+        self.seen[index].said_mut(channel).push_str(text);
+        let text = text.to_owned();
+        out.push_back(match channel {
+            Channel::Text => ModelEvent::TextDelta { index, text },
+            Channel::Refusal => ModelEvent::RefusalDelta { index, text },
+            Channel::Summary | Channel::Thoughts => ModelEvent::ReasoningDelta { index, text },
+            Channel::Arguments => ModelEvent::ArgumentsDelta { index, text },
+        });
+    }
+
+    /// Finishes an item. What the deltas did not say is said first, so that they add up to it.
+    pub(super) fn close(&mut self, index: usize, item: Item, out: &mut Events) {
+        for (channel, text) in texts_of(&item) {
+            if let Some(rest) = text.strip_prefix(self.seen[index].said(channel)) {
+                self.say(index, channel, rest, out);
+            }
+        }
+        self.seen[index].finish();
+        self.name(index, &item);
+        out.push_back(ModelEvent::ItemDone { index, item });
+    }
+
+    fn is_open(&self, index: usize, kind: &ItemKind) -> bool {
+        !self.seen[index].is_done && self.seen[index].is(kind)
+    }
+
+    fn last_open(&self, kind: &ItemKind) -> Option<usize> {
+        // A call that bears another id or name is another call.
+        let fits = |index: &usize| {
+            self.is_open(*index, kind) && (self.seen[*index].kind == *kind || !is_call(kind))
+        };
+        (0..self.seen.len()).rfind(fits)
+    }
+}

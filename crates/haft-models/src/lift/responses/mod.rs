@@ -1,0 +1,275 @@
+//! Streamed events, or a whole answer, to model events.
+//!
+//! What comes in: the JSON of one event after the other. What goes out: [`ModelEvent`]s, each item
+//! begun once and finished once. Servers leave much out (llama.cpp: `output_index`, `arguments.done`;
+//! others: the items' own events), so an item is found by its id, then by its place, then by being
+//! the last one open; what only the final response holds is taken from there. It must never turn a
+//! stream that broke off into a finished answer.
+
+mod items;
+mod seen;
+
+use haft_core::{FinishReason, ItemKind, ModelError, ModelErrorKind, ModelEvent};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Events, Flow, Lift, broken_off, not_json};
+use crate::frame::SseEvent;
+use crate::http::in_stream;
+use crate::wire::responses::{Event, Response, read_item};
+use crate::wire::text;
+use items::Items;
+use seen::{Channel, kind_of};
+
+/// Where the answer of one request stands.
+#[derive(Default)]
+pub(crate) struct ResponsesLift {
+    is_started: bool,
+    is_finished: bool,
+    items: Items,
+}
+
+/// How a response ended, by the event that says so or by its status.
+#[derive(Clone, Copy)]
+enum End {
+    Completed,
+    Incomplete,
+    Failed,
+}
+
+impl Lift for ResponsesLift {
+    type Frame = SseEvent;
+
+    fn take(&mut self, frame: SseEvent, out: &mut Events) -> Result<Flow, ModelError> {
+        if frame.data.trim() == "[DONE]" {
+            return Ok(Flow::Over);
+        }
+        let event: Event<'_> =
+            serde_json::from_str(&frame.data).map_err(|_| not_json(&frame.data))?;
+        // Some servers say the type only in the `event` line.
+        let kind = event.kind.as_deref().unwrap_or(&frame.event);
+        match kind.strip_prefix("response.").unwrap_or(kind) {
+            "created" | "in_progress" | "queued" => self.start(event.response, out)?,
+            "output_item.added" => self.added(&event, out)?,
+            "output_item.done" => self.done(&event, out)?,
+            "completed" => self.terminal(&event, End::Completed, out)?,
+            "incomplete" => self.terminal(&event, End::Incomplete, out)?,
+            "failed" => self.terminal(&event, End::Failed, out)?,
+            "error" => return Err(failure(&frame.data)),
+            "" if event.error.is_some() => return Err(failure(&frame.data)),
+            other => self.piece(other, &event, out),
+        }
+        Ok(if self.is_finished {
+            Flow::Over
+        } else {
+            Flow::More
+        })
+    }
+
+    fn end(&mut self, _: &mut Events) -> Result<(), ModelError> {
+        if self.is_finished {
+            return Ok(());
+        }
+        Err(broken_off())
+    }
+}
+
+impl ResponsesLift {
+    /// Takes a whole answer in.
+    pub(crate) fn whole(body: &str) -> Result<Events, ModelError> {
+        let mut response = read_response(body)?;
+        if response.status.is_none() && response.output.is_none() {
+            // Some servers send their errors with a status of success.
+            return Err(match response.error.take() {
+                Some(error) => in_stream(&error),
+                None => ModelError::new(ModelErrorKind::Protocol, "the answer has no `output`"),
+            });
+        }
+        let mut out = Events::new();
+        Self::default().conclude(response, End::Completed, &mut out)?;
+        Ok(out)
+    }
+
+    fn start(&mut self, response: Option<&RawValue>, out: &mut Events) -> Result<(), ModelError> {
+        if self.is_started {
+            return Ok(());
+        }
+        self.is_started = true;
+        let response = response.map(|raw| read_response(raw.get())).transpose()?;
+        let (response_id, model) = response.map_or((None, None), |it| (it.id, it.model));
+        out.push_back(ModelEvent::Started { response_id, model });
+        Ok(())
+    }
+
+    fn added(&mut self, event: &Event<'_>, out: &mut Events) -> Result<(), ModelError> {
+        let Some(raw) = event.item else { return Ok(()) };
+        self.start(None, out)?;
+        let item = read_item(raw)?;
+        let index = self.items.open(kind_of(&item), place(event), out);
+        self.items.name(index, &item);
+        Ok(())
+    }
+
+    fn done(&mut self, event: &Event<'_>, out: &mut Events) -> Result<(), ModelError> {
+        let Some(raw) = event.item else { return Ok(()) };
+        self.start(None, out)?;
+        let item = read_item(raw)?;
+        let place = place(event);
+        let index = match self.items.open_one(&item, place) {
+            Some(index) => index,
+            None => self.items.open(kind_of(&item), place, out),
+        };
+        self.items.close(index, item, out);
+        Ok(())
+    }
+
+    /// A piece of an item; every other event is nobody's concern here.
+    fn piece(&mut self, kind: &str, event: &Event<'_>, out: &mut Events) {
+        let (channel, whole) = match kind {
+            "output_text.delta" => (Channel::Text, None),
+            "output_text.done" => (Channel::Text, event.text),
+            "refusal.delta" => (Channel::Refusal, None),
+            "refusal.done" => (Channel::Refusal, event.refusal),
+            "reasoning_summary_text.delta" => (Channel::Summary, None),
+            "reasoning_text.delta" | "reasoning.delta" => (Channel::Thoughts, None),
+            "function_call_arguments.delta" => (Channel::Arguments, None),
+            "function_call_arguments.done" => (Channel::Arguments, event.arguments),
+            _ => return,
+        };
+        let is_whole = whole.is_some();
+        let Some(piece) = text(whole.or(event.delta)) else {
+            return;
+        };
+        let Some(index) = self.find(channel, event, out) else {
+            return;
+        };
+        // A `done` repeats what the deltas said; it counts only where there were none.
+        if !is_whole || self.items.is_silent(index, channel) {
+            self.items.say(index, channel, &piece, out);
+        }
+    }
+
+    /// The item that a piece belongs to. Text and thoughts may come without their item having been
+    /// announced; a call may not, for its name would be unknown: it is taken when it is whole.
+    fn find(&mut self, channel: Channel, event: &Event<'_>, out: &mut Events) -> Option<usize> {
+        let item_id = text(event.item_id);
+        let known = self.items.taking(channel, item_id.as_deref(), place(event));
+        if known.is_some() || channel == Channel::Arguments {
+            return known;
+        }
+        let kind = match channel {
+            Channel::Summary | Channel::Thoughts => ItemKind::Reasoning,
+            _ => ItemKind::Message,
+        };
+        if !self.is_started {
+            self.is_started = true;
+            out.push_back(ModelEvent::Started {
+                response_id: None,
+                model: None,
+            });
+        }
+        let index = self.items.open(kind, place(event), out);
+        if let Some(id) = item_id {
+            self.items.name_by(index, &id);
+        }
+        Some(index)
+    }
+
+    fn terminal(
+        &mut self,
+        event: &Event<'_>,
+        end: End,
+        out: &mut Events,
+    ) -> Result<(), ModelError> {
+        let raw = event.response.ok_or_else(|| {
+            ModelError::new(
+                ModelErrorKind::Protocol,
+                "the final event has no `response`",
+            )
+        })?;
+        self.conclude(read_response(raw.get())?, end, out)
+    }
+
+    fn conclude(
+        &mut self,
+        response: Response<'_>,
+        end: End,
+        out: &mut Events,
+    ) -> Result<(), ModelError> {
+        let end = match response.status.as_deref() {
+            Some("completed" | "requires_action") => End::Completed,
+            Some("incomplete") => End::Incomplete,
+            Some("failed" | "cancelled") => End::Failed,
+            Some(status @ ("in_progress" | "queued")) => {
+                let message = format!("the answer ended while its status is `{status}`");
+                return Err(ModelError::new(ModelErrorKind::Protocol, message));
+            }
+            _ => end,
+        };
+        let finish = match end {
+            End::Failed => {
+                let error = response.error.unwrap_or_default();
+                let status = response.status.unwrap_or_else(|| "failed".into());
+                return Err(match error {
+                    Value::Null => {
+                        let message = format!("the response ended as `{status}` without a reason");
+                        ModelError::new(ModelErrorKind::ServerError, message)
+                    }
+                    error => in_stream(&error),
+                });
+            }
+            End::Completed => FinishReason::Normal,
+            End::Incomplete => {
+                let reason = response
+                    .incomplete_details
+                    .and_then(|details| details.reason);
+                match reason.as_deref() {
+                    Some("max_output_tokens" | "max_tokens" | "length") => FinishReason::Length,
+                    Some("content_filter") => FinishReason::ContentFilter,
+                    _ => FinishReason::Unknown,
+                }
+            }
+        };
+        if !self.is_started {
+            self.is_started = true;
+            out.push_back(ModelEvent::Started {
+                response_id: response.id,
+                model: response.model,
+            });
+        }
+        self.items
+            .settle(&response.output.unwrap_or_default(), out)?;
+        self.is_finished = true;
+        out.push_back(ModelEvent::Finished {
+            finish,
+            usage: response.usage.map(Into::into),
+        });
+        Ok(())
+    }
+}
+
+fn place(event: &Event<'_>) -> Option<u64> {
+    event.output_index.as_ref().and_then(Value::as_u64)
+}
+
+fn read_response(json: &str) -> Result<Response<'_>, ModelError> {
+    serde_json::from_str(json).map_err(|error| {
+        let message = format!("the response object cannot be read: {error}");
+        ModelError::new(ModelErrorKind::Protocol, message)
+    })
+}
+
+/// The error that an event tells of, nested or flat.
+fn failure(data: &str) -> ModelError {
+    let mut json: Value = serde_json::from_str(data).unwrap_or_default();
+    // In the flat form this says that it is an error, not which.
+    if json.get("type").is_some_and(|kind| kind == "error")
+        && let Some(members) = json.as_object_mut()
+    {
+        members.shift_remove("type");
+    }
+    in_stream(&json)
+}
+
+#[cfg(test)]
+mod tests;

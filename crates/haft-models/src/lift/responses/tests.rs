@@ -1,0 +1,401 @@
+use super::*;
+use haft_core::{Item, ModelResponse, Usage};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// The events of a stream, or the error that it ends with.
+fn lifted(data: &[&str]) -> Result<Vec<ModelEvent>, ModelError> {
+    let mut lift = ResponsesLift::default();
+    let mut events = Events::new();
+    for data in data {
+        let frame = SseEvent {
+            data: (*data).to_owned(),
+            ..SseEvent::default()
+        };
+        if lift.take(frame, &mut events)? == Flow::Over {
+            break;
+        }
+    }
+    lift.end(&mut events)?;
+    Ok(events.into())
+}
+
+fn response(events: &[ModelEvent]) -> ModelResponse {
+    let mut assembly = haft_core::Assembly::default();
+    for event in events {
+        assembly.add(event.clone());
+    }
+    assembly.finish().unwrap()
+}
+
+/// What the deltas of the item at `index` add up to.
+fn said(events: &[ModelEvent], at: usize) -> String {
+    let pieces = events.iter().filter_map(|event| match event {
+        ModelEvent::TextDelta { index, text }
+        | ModelEvent::RefusalDelta { index, text }
+        | ModelEvent::ReasoningDelta { index, text }
+        | ModelEvent::ArgumentsDelta { index, text } => (*index == at).then_some(text.as_str()),
+        _ => None,
+    });
+    pieces.collect()
+}
+
+const CREATED: &str = r#"{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","model":"gpt-x","status":"in_progress","output":[]}}"#;
+const COMPLETED: &str =
+    r#"{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[]}}"#;
+
+#[test]
+fn every_kind_of_item_is_lifted() {
+    let events = lifted(&[
+        CREATED,
+        r#"{"type":"response.in_progress","response":{"id":"resp_1"}}"#,
+        r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[]}}"#,
+        r#"{"type":"response.reasoning_summary_part.added","item_id":"rs_1","output_index":0,"summary_index":0,"part":{"type":"summary_text","text":""}}"#,
+        r#"{"type":"response.reasoning_summary_text.delta","item_id":"rs_1","output_index":0,"summary_index":0,"delta":"hm"}"#,
+        r#"{"type":"response.reasoning_summary_text.done","item_id":"rs_1","output_index":0,"summary_index":0,"text":"hm"}"#,
+        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"gAAA"}}"#,
+        r#"{"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"msg_1","status":"in_progress","role":"assistant","content":[]}}"#,
+        r#"{"type":"response.content_part.added","item_id":"msg_1","output_index":1,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}}"#,
+        r#"{"type":"response.output_text.delta","item_id":"msg_1","output_index":1,"content_index":0,"delta":"He","logprobs":[]}"#,
+        r#"{"type":"response.output_text.delta","item_id":"msg_1","output_index":1,"content_index":0,"delta":"y","logprobs":[]}"#,
+        r#"{"type":"response.output_text.done","item_id":"msg_1","output_index":1,"content_index":0,"text":"Hey"}"#,
+        r#"{"type":"response.refusal.delta","item_id":"msg_1","output_index":1,"content_index":1,"delta":"no"}"#,
+        r#"{"type":"response.refusal.done","item_id":"msg_1","output_index":1,"content_index":1,"refusal":"no"}"#,
+        r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hey","annotations":[],"logprobs":[]},{"type":"refusal","refusal":"no"}]}}"#,
+        r#"{"type":"response.output_item.added","output_index":2,"item":{"type":"function_call","id":"fc_1","status":"in_progress","call_id":"call_1","name":"find","arguments":""}}"#,
+        r#"{"type":"response.output_item.added","output_index":3,"item":{"type":"function_call","id":"fc_2","status":"in_progress","call_id":"call_2","name":"ping","arguments":""}}"#,
+        r#"{"type":"response.function_call_arguments.delta","item_id":"fc_2","output_index":3,"delta":"{}"}"#,
+        r#"{"type":"response.function_call_arguments.delta","item_id":"fc_1","output_index":2,"delta":"{\"a\" :1}"}"#,
+        r#"{"type":"response.function_call_arguments.done","item_id":"fc_1","output_index":2,"arguments":"{\"a\" :1}"}"#,
+        r#"{"type":"response.output_item.done","output_index":2,"item":{"type":"function_call","id":"fc_1","status":"completed","call_id":"call_1","name":"find","arguments":"{\"a\" :1}"}}"#,
+        r#"{"type":"response.output_item.done","output_index":3,"item":{"type":"function_call","id":"fc_2","status":"completed","call_id":"call_2","name":"ping","arguments":"{}"}}"#,
+        r#"{"type":"response.output_item.added","output_index":4,"item":{"type":"web_search_call","id":"ws_1","status":"in_progress"}}"#,
+        r#"{"type":"response.web_search_call.searching","item_id":"ws_1","output_index":4}"#,
+        r#"{"type":"response.output_item.done","output_index":4,"item":{"type":"web_search_call","id":"ws_1","status":"completed","action":{"q":1}}}"#,
+        r#"{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4},"output_tokens":7,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":16}}}"#,
+        "[DONE]",
+    ])
+    .unwrap();
+    insta::assert_debug_snapshot!(events);
+    assert_eq!(
+        response(&events).usage,
+        Some(Usage {
+            input_tokens: 9,
+            cached_input_tokens: 4,
+            output_tokens: 7,
+            reasoning_tokens: 2,
+            requests: 1
+        })
+    );
+}
+
+#[test]
+fn servers_that_leave_places_and_dones_out_are_understood() {
+    // As llama.cpp: no `sequence_number`, no `output_index`, no `arguments.done`, a call's pieces
+    // under its call id.
+    let events = lifted(&[
+        r#"{"type":"response.created","response":{"id":"resp_1","object":"response","status":"in_progress"}}"#,
+        r#"{"type":"response.output_item.added","item":{"content":[],"id":"msg_1","role":"assistant","status":"in_progress","type":"message"}}"#,
+        r#"{"type":"response.output_text.delta","item_id":"msg_1","delta":"Hey"}"#,
+        r#"{"type":"response.output_item.added","item":{"arguments":"","call_id":"fc_a","name":"find","type":"function_call","status":"in_progress"}}"#,
+        r#"{"type":"response.function_call_arguments.delta","delta":"{\"a\"","item_id":"fc_a"}"#,
+        r#"{"type":"response.output_item.added","item":{"arguments":"","call_id":"fc_b","name":"find","type":"function_call","status":"in_progress"}}"#,
+        r#"{"type":"response.function_call_arguments.delta","delta":":1}","item_id":"fc_a"}"#,
+        r#"{"type":"response.function_call_arguments.delta","delta":"{}","item_id":"fc_b"}"#,
+        r#"{"type":"response.output_item.done","item":{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hey","annotations":[]}]}}"#,
+        r#"{"type":"response.output_item.done","item":{"arguments":"{\"a\":1}","call_id":"fc_a","name":"find","type":"function_call","status":"completed"}}"#,
+        r#"{"type":"response.output_item.done","item":{"arguments":"{}","call_id":"fc_b","name":"find","type":"function_call","status":"completed"}}"#,
+        COMPLETED,
+    ])
+    .unwrap();
+    let items = response(&events).items;
+    assert_eq!(items.len(), 3);
+    let calls: Vec<_> = items[1..]
+        .iter()
+        .map(|item| match item {
+            Item::FunctionCall(call) => (call.call_id.as_str(), call.arguments.as_str()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(calls, [("fc_a", r#"{"a":1}"#), ("fc_b", "{}")]);
+    assert_eq!(said(&events, 0), "Hey");
+    assert_eq!(said(&events, 1), r#"{"a":1}"#);
+    assert_eq!(said(&events, 2), "{}");
+}
+
+#[test]
+fn items_that_only_the_final_response_holds_are_taken_from_there() {
+    let completed = r#"{"type":"response.completed","response":{"status":"completed","output":[
+        {"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"Hey you","annotations":[]}]},
+        {"type":"function_call","call_id":"c","name":"find","arguments":{"a": 1}}]}}"#;
+    let events = lifted(&[
+        CREATED,
+        r#"{"type":"response.output_text.delta","item_id":"msg_1","delta":"Hey"}"#,
+        completed,
+    ])
+    .unwrap();
+    let response = response(&events);
+    assert_eq!(response.items[0].text(), "Hey you");
+    assert_eq!(
+        response.items[1],
+        Item::function_call("c", "find", r#"{"a": 1}"#)
+    );
+    assert_eq!(response.items.len(), 2);
+    assert_eq!(
+        (said(&events, 0), said(&events, 1)),
+        ("Hey you".into(), r#"{"a": 1}"#.into())
+    );
+}
+
+#[test]
+fn an_item_that_is_never_said_whole_is_put_together_from_its_pieces() {
+    let events = lifted(&[
+        CREATED,
+        r#"{"type":"response.reasoning_text.delta","delta":"hm"}"#,
+        r#"{"type":"response.output_text.delta","delta":"Hey"}"#,
+        r#"{"type":"response.output_item.added","item":{"type":"function_call","call_id":"c","name":"find"}}"#,
+        r#"{"type":"response.function_call_arguments.done","arguments":"{}"}"#,
+        COMPLETED,
+    ])
+    .unwrap();
+    let items = serde_json::to_value(response(&events).items).unwrap();
+    assert_eq!(
+        items,
+        json!([
+            {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]},
+            {"type": "message", "role": "assistant",
+                "content": [{"type": "output_text", "text": "Hey", "annotations": []}]},
+            {"type": "function_call", "call_id": "c", "name": "find", "arguments": "{}"}
+        ])
+    );
+}
+
+#[test]
+fn reused_places_and_missing_call_ids_do_not_merge_calls() {
+    let call = |event: &str, arguments: &str| {
+        format!(
+            r#"{{"type":"response.output_item.{event}","output_index":0,"item":{{"type":"function_call","name":"find","arguments":"{arguments}"}}}}"#
+        )
+    };
+    let events = lifted(&[
+        CREATED,
+        &call("added", ""),
+        &call("done", "1"),
+        &call("added", ""),
+        &call("done", "2"),
+        COMPLETED,
+    ])
+    .unwrap();
+    let expected = ["1", "2"].map(|arguments| Item::function_call("", "find", arguments));
+    assert_eq!(response(&events).items, expected);
+}
+
+#[test]
+fn the_end_of_a_response_gives_its_reason() {
+    let incomplete = |reason: &str| {
+        format!(
+            r#"{{"type":"response.incomplete","response":{{"status":"incomplete","incomplete_details":{reason}}}}}"#
+        )
+    };
+    for (event, finish) in [
+        (COMPLETED.to_owned(), FinishReason::Normal),
+        (
+            incomplete(r#"{"reason":"max_output_tokens"}"#),
+            FinishReason::Length,
+        ),
+        (
+            incomplete(r#"{"reason":"content_filter"}"#),
+            FinishReason::ContentFilter,
+        ),
+        (
+            incomplete(r#"{"reason":"max_tool_calls"}"#),
+            FinishReason::Unknown,
+        ),
+        (incomplete("null"), FinishReason::Unknown),
+    ] {
+        let events = lifted(&[&event]).unwrap();
+        assert_eq!(response(&events).finish, finish, "{event}");
+    }
+}
+
+#[test]
+fn failures_bear_the_providers_code_and_words() {
+    use ModelErrorKind::{RateLimit, ServerError};
+    for (data, kind, code, message) in [
+        (
+            r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"oops"}}}"#,
+            ServerError,
+            Some("server_error"),
+            "oops",
+        ),
+        (
+            r#"{"type":"error","sequence_number":3,"code":"rate_limit_exceeded","message":"slow","param":null}"#,
+            RateLimit,
+            Some("rate_limit_exceeded"),
+            "slow",
+        ),
+        (
+            r#"{"type":"error","error":{"type":"rate_limit_error","code":null,"message":"slow","param":null}}"#,
+            RateLimit,
+            Some("rate_limit_error"),
+            "slow",
+        ),
+        (r#"{"error":{"message":"down"}}"#, ServerError, None, "down"),
+        (
+            r#"{"type":"response.failed","response":{"status":"cancelled","error":null}}"#,
+            ServerError,
+            None,
+            "the response ended as `cancelled` without a reason",
+        ),
+    ] {
+        let error = lifted(&[CREATED, data]).unwrap_err();
+        assert_eq!(
+            (error.kind, error.code.as_deref(), error.message.as_str()),
+            (kind, code, message)
+        );
+    }
+}
+
+#[test]
+fn a_stream_that_breaks_off_is_an_error() {
+    for data in [vec![], vec![CREATED], vec![CREATED, "[DONE]"]] {
+        assert_eq!(lifted(&data).unwrap_err().kind, ModelErrorKind::Unreachable);
+    }
+    assert_eq!(lifted(&["{"]).unwrap_err().kind, ModelErrorKind::Protocol);
+    let unfinished = r#"{"type":"response.completed","response":{"status":"in_progress"}}"#;
+    assert_eq!(
+        lifted(&[unfinished]).unwrap_err().kind,
+        ModelErrorKind::Protocol
+    );
+}
+
+#[test]
+fn the_type_may_stand_in_the_event_line_alone() {
+    let mut lift = ResponsesLift::default();
+    let mut events = Events::new();
+    let frame = SseEvent {
+        event: "response.output_text.delta".into(),
+        data: r#"{"delta":"Hey"}"#.into(),
+        id: None,
+    };
+    assert_eq!(lift.take(frame, &mut events), Ok(Flow::More));
+    assert!(matches!(events.back(), Some(ModelEvent::TextDelta { text, .. }) if text == "Hey"));
+}
+
+#[test]
+fn a_whole_answer_is_lifted_like_a_stream() {
+    let body = r#"{"id":"resp_1","object":"response","model":"gpt-x","status":"completed","output":[
+        {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},
+        {"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hey","annotations":[]}]},
+        {"type":"function_call","id":"fc_1","call_id":"call_1","name":"find","arguments":"{\"a\" :1}","status":"completed"}],
+        "usage":{"input_tokens":1,"output_tokens":2}}"#;
+    insta::assert_debug_snapshot!(ResponsesLift::whole(body).unwrap());
+    for body in ["<html>", "{}"] {
+        let error = ResponsesLift::whole(body).unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Protocol, "{body}");
+    }
+    let error = ResponsesLift::whole(r#"{"error":{"message":"no","code":"slow_down"}}"#);
+    assert_eq!(error.unwrap_err().kind, ModelErrorKind::ServerError);
+    let failed = r#"{"status":"failed","error":{"code":"invalid_prompt","message":"no"}}"#;
+    let error = ResponsesLift::whole(failed).unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::PromptRefused);
+}
+
+#[test]
+fn an_item_of_the_final_response_is_neither_lost_nor_taken_twice() {
+    let call = |id: &str, name: &str| {
+        format!(
+            r#"{{"type":"function_call","id":"{id}","call_id":"c{id}","name":"{name}","arguments":"{{}}"}}"#
+        )
+    };
+    let done = |id: &str, name: &str| {
+        format!(
+            r#"{{"type":"response.output_item.done","item":{}}}"#,
+            call(id, name)
+        )
+    };
+    let completed = |items: &[String]| {
+        format!(
+            r#"{{"type":"response.completed","response":{{"output":[{}]}}}}"#,
+            items.join(",")
+        )
+    };
+    // One that was not streamed stands before one that was.
+    let output = completed(&[call("1", "a"), call("2", "b")]);
+    let events = lifted(&[&done("2", "b"), &output]).unwrap();
+    let names: Vec<_> = response(&events)
+        .items
+        .iter()
+        .map(|item| match item {
+            Item::FunctionCall(call) => call.name.clone(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(names, ["b", "a"]);
+    // The final list has ids of its own.
+    let output = completed(&[call("3", "a"), call("4", "b")]);
+    let events = lifted(&[&done("1", "a"), &done("2", "b"), &output]).unwrap();
+    assert_eq!(response(&events).items.len(), 2);
+}
+
+fn odd_event() -> impl Strategy<Value = String> {
+    let kind = proptest::sample::select(vec![
+        "created",
+        "output_item.added",
+        "output_item.done",
+        "output_text.delta",
+        "output_text.done",
+        "refusal.delta",
+        "reasoning_text.delta",
+        "reasoning_summary_text.delta",
+        "function_call_arguments.delta",
+        "function_call_arguments.done",
+        "completed",
+        "incomplete",
+        "unheard_of",
+    ]);
+    let id = || proptest::sample::select(vec![json!("a"), json!("b"), json!(""), Value::Null]);
+    let item = (
+        proptest::sample::select(vec!["message", "function_call", "reasoning", "mystery"]),
+        id(),
+        id(),
+        proptest::sample::select(vec![json!("{}"), json!({"a": 1}), Value::Null]),
+    )
+        .prop_map(|(kind, id, call_id, arguments)| {
+            json!({"type": kind, "id": id, "call_id": call_id, "name": "n", "arguments": arguments,
+                "content": [{"type": "output_text", "text": "xy"}]})
+        });
+    let place = proptest::sample::select(vec![json!(0), json!(1), json!(-1), Value::Null]);
+    let items = proptest::collection::vec(item, 1..4);
+    let text = proptest::sample::select(vec![json!("x"), json!(""), json!(3)]);
+    (kind, id(), place, items, text).prop_map(|(kind, id, place, items, text)| {
+        json!({"type": format!("response.{kind}"), "item_id": id, "output_index": place,
+            "item": items[0], "delta": text, "text": text, "arguments": text,
+            "response": {"output": items}})
+        .to_string()
+    })
+}
+
+proptest! {
+    #[test]
+    fn events_are_in_order_however_odd_the_server_is(
+        data in proptest::collection::vec(odd_event(), 0..24),
+    ) {
+        let mut lift = ResponsesLift::default();
+        let mut events = Events::new();
+        let mut ended = Ok(());
+        for data in data {
+            let frame = SseEvent { data, ..SseEvent::default() };
+            match lift.take(frame, &mut events) {
+                Ok(Flow::Over) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    ended = Err(error);
+                    break;
+                }
+            }
+        }
+        let is_finished = ended.is_ok() && lift.end(&mut events).is_ok();
+        crate::lift::invariants::check(events.make_contiguous(), is_finished);
+    }
+}

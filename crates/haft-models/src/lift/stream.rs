@@ -1,0 +1,135 @@
+//! Drives frames through a lifter.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use futures_util::stream::unfold;
+use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream};
+
+use super::Events;
+use crate::frame::{FrameError, Frames};
+use crate::http::Body;
+
+/// How long the rest of a stream is waited for when the model has said that it is done: the cost of
+/// the answer often comes after it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Makes events of frames.
+pub(crate) trait Lift: Send + 'static {
+    /// What it reads.
+    type Frame: Send;
+
+    /// Takes the next frame.
+    fn take(&mut self, frame: Self::Frame, events: &mut Events) -> Result<Flow, ModelError>;
+
+    /// The stream ended, as it should or not: finishes the answer if it is whole. An error here
+    /// says that it is not.
+    fn end(&mut self, events: &mut Events) -> Result<(), ModelError>;
+}
+
+/// What is expected next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// More of the answer.
+    More,
+    /// The answer is whole but for what may come after it: [`Lift::end`] succeeds from here on.
+    Whole,
+    /// Nothing: the stream is over, [`Lift::end`] is called.
+    Over,
+}
+
+/// The events of an answer that comes in frames.
+pub(crate) fn lifted<F, L>(body: Body, frames: F, lift: L) -> ModelStream
+where
+    F: Frames,
+    L: Lift<Frame = F::Frame>,
+{
+    let state = State {
+        body,
+        frames,
+        lift,
+        events: VecDeque::new(),
+        failure: None,
+        is_whole: false,
+        is_over: false,
+    };
+    Box::pin(unfold(state, |mut state| async move {
+        let next = state.next().await?;
+        Some((next, state))
+    }))
+}
+
+struct State<F, L> {
+    body: Body,
+    frames: F,
+    lift: L,
+    events: Events,
+    failure: Option<ModelError>,
+    is_whole: bool,
+    is_over: bool,
+}
+
+impl<F: Frames, L: Lift<Frame = F::Frame>> State<F, L> {
+    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Some(Ok(event));
+            }
+            // An error waits until the events before it are out.
+            if let Some(error) = self.failure.take() {
+                return Some(Err(self.body.redactor().clean_error(error)));
+            }
+            if self.is_over {
+                return None;
+            }
+            if let Err(error) = self.advance().await {
+                self.is_over = true;
+                self.failure = Some(error);
+            }
+        }
+    }
+
+    /// Takes one step: a frame, or the next bytes.
+    async fn advance(&mut self) -> Result<(), ModelError> {
+        if let Some(frame) = self.frames.next_frame() {
+            return self.frame(frame);
+        }
+        match self.body.chunk().await {
+            Ok(Some(chunk)) => {
+                self.frames.feed(&chunk);
+                Ok(())
+            }
+            Ok(None) => {
+                if let Some(frame) = self.frames.rest() {
+                    self.frame(frame)?;
+                }
+                self.over()
+            }
+            // What came after the answer is lost, the answer is not.
+            Err(_) if self.is_whole => self.over(),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn frame(&mut self, frame: Result<F::Frame, FrameError>) -> Result<(), ModelError> {
+        let frame =
+            frame.map_err(|error| ModelError::new(ModelErrorKind::Protocol, error.to_string()))?;
+        match self.lift.take(frame, &mut self.events)? {
+            Flow::More => {}
+            Flow::Whole => {
+                self.is_whole = true;
+                self.body.wait_at_most(PATIENCE);
+            }
+            Flow::Over => self.over()?,
+        }
+        Ok(())
+    }
+
+    fn over(&mut self) -> Result<(), ModelError> {
+        if !self.is_over {
+            self.is_over = true;
+            self.lift.end(&mut self.events)?;
+        }
+        Ok(())
+    }
+}

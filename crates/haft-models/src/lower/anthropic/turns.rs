@@ -1,0 +1,287 @@
+//! A conversation to `system` and `messages`.
+//!
+//! What comes in: items in the order in which they happened. What goes out: turns that alternate
+//! between user and assistant, as the API wants them. All results of a turn stand together at the
+//! start of the user's turn that follows their calls, in call order, whatever came between.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use haft_core::{Conversation, Entry, Item, ModelError};
+
+use super::blocks::{Block, Blocks, KEY, render, text_block};
+
+/// A conversation in this API's order. It holds the items' rendered blocks, not copies.
+#[derive(Default)]
+pub(super) struct Turns {
+    /// The blocks of `system`.
+    pub(super) system: Vec<BlockRef>,
+    /// The turns, user and assistant in alternation.
+    pub(super) messages: Vec<Turn>,
+}
+
+/// What one side says before the other does.
+pub(super) struct Turn {
+    pub(super) is_user: bool,
+    results: Vec<(usize, BlockRef)>,
+    others: Vec<BlockRef>,
+    calls: usize,
+}
+
+/// One block of an item's blocks.
+pub(super) struct BlockRef(Arc<Result<Blocks, ModelError>>, Part);
+
+#[derive(Clone, Copy)]
+enum Part {
+    At(usize),
+    Leading,
+    Later,
+}
+
+impl BlockRef {
+    pub(super) fn block(&self) -> Option<&Block> {
+        match (self.0.as_ref().as_ref().ok()?, self.1) {
+            (Blocks::Assistant(blocks) | Blocks::User(blocks), Part::At(at)) => blocks.get(at),
+            (Blocks::Call(block) | Blocks::Output(block), _)
+            | (Blocks::Host { leading: block, .. }, Part::Leading)
+            | (Blocks::Host { later: block, .. }, Part::Later) => Some(block),
+            _ => None,
+        }
+    }
+}
+
+impl Turn {
+    fn new(is_user: bool) -> Self {
+        Self {
+            is_user,
+            results: Vec::new(),
+            others: Vec::new(),
+            calls: 0,
+        }
+    }
+
+    /// The blocks in the order in which they are sent.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = &Block> {
+        let results = self.results.iter().map(|(_, block)| block);
+        results.chain(&self.others).filter_map(BlockRef::block)
+    }
+}
+
+impl Turns {
+    /// Puts a conversation in order.
+    pub(super) fn of(
+        instructions: Option<&str>,
+        conversation: &Conversation,
+    ) -> Result<Self, ModelError> {
+        let mut turns = Self::default();
+        if let Some(instructions) = instructions.filter(|text| !text.is_empty()) {
+            let block = Arc::new(Ok(Blocks::User(vec![text_block(instructions)])));
+            turns.system.push(BlockRef(block, Part::At(0)));
+        }
+        // Where each call stands: its turn, and its place among the calls of that turn.
+        let mut calls: HashMap<&str, (usize, usize)> = HashMap::new();
+        for entry in conversation.entries() {
+            turns.add(entry, &mut calls)?;
+        }
+        for turn in &mut turns.messages {
+            turn.results.sort_by_key(|(place, _)| *place);
+        }
+        Ok(turns)
+    }
+
+    fn add<'a>(
+        &mut self,
+        entry: &'a Entry,
+        calls: &mut HashMap<&'a str, (usize, usize)>,
+    ) -> Result<(), ModelError> {
+        let rendered = entry.rendered().get(KEY, || render(entry.item()));
+        let blocks = rendered.as_ref().as_ref().map_err(Clone::clone)?;
+        match (blocks, entry.item()) {
+            (Blocks::User(blocks), _) => self.extend(true, &rendered, blocks.len()),
+            (Blocks::Assistant(blocks), _) => self.extend(false, &rendered, blocks.len()),
+            (Blocks::Host { .. }, _) if self.messages.is_empty() => {
+                self.system
+                    .push(BlockRef(Arc::clone(&rendered), Part::Leading));
+            }
+            (Blocks::Host { .. }, _) => {
+                let block = BlockRef(Arc::clone(&rendered), Part::Later);
+                self.turn(true).others.push(block);
+            }
+            (Blocks::Call(_), Item::FunctionCall(call)) => {
+                let turn = self.turn(false);
+                let place = turn.calls;
+                turn.calls += 1;
+                turn.others
+                    .push(BlockRef(Arc::clone(&rendered), Part::At(0)));
+                calls.insert(&call.call_id, (self.messages.len() - 1, place));
+            }
+            (Blocks::Output(_), Item::FunctionCallOutput(output)) => {
+                // An output without call is sent too: that it is wrong is the provider's to say.
+                let known = calls.get(output.call_id.as_str()).copied();
+                let (turn, place) = known.unwrap_or((usize::MAX - 1, usize::MAX));
+                if self.messages.get(turn + 1).is_none() {
+                    self.turn(true);
+                }
+                let last = self.messages.len() - 1;
+                let block = BlockRef(Arc::clone(&rendered), Part::At(0));
+                self.messages[last.min(turn + 1)]
+                    .results
+                    .push((place, block));
+            }
+            // Only calls and outputs render to those.
+            (Blocks::Nothing | Blocks::Call(_) | Blocks::Output(_), _) => {}
+        }
+        Ok(())
+    }
+
+    fn extend(&mut self, is_user: bool, rendered: &Arc<Result<Blocks, ModelError>>, count: usize) {
+        if count > 0 {
+            let blocks = (0..count).map(|at| BlockRef(Arc::clone(rendered), Part::At(at)));
+            self.turn(is_user).others.extend(blocks);
+        }
+    }
+
+    /// The turn of that side: the last one, or a new one behind it.
+    fn turn(&mut self, is_user: bool) -> &mut Turn {
+        let is_new = self
+            .messages
+            .last()
+            .is_none_or(|turn| turn.is_user != is_user);
+        if is_new {
+            self.messages.push(Turn::new(is_user));
+        }
+        let last = self.messages.len() - 1;
+        &mut self.messages[last]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haft_core::{FunctionCallOutput, Reasoning};
+
+    /// The turns as `user: a, b`.
+    fn shape(items: Vec<Item>) -> Vec<String> {
+        let conversation = Conversation::from(items);
+        let turns = Turns::of(None, &conversation).unwrap();
+        let system = turns.system.iter().filter_map(BlockRef::block).map(name);
+        let system: Vec<String> = system.collect();
+        let mut shape = vec![format!("system: {}", system.join(", "))];
+        for turn in &turns.messages {
+            let side = if turn.is_user { "user" } else { "assistant" };
+            let blocks: Vec<String> = turn.blocks().map(name).collect();
+            shape.push(format!("{side}: {}", blocks.join(", ")));
+        }
+        shape
+    }
+
+    fn name(block: &Block) -> String {
+        let json: serde_json::Value = serde_json::from_str(&block.json).unwrap();
+        let keys = ["text", "id", "tool_use_id", "thinking"];
+        let known = keys.iter().find_map(|key| json[*key].as_str());
+        known.unwrap().to_owned()
+    }
+
+    fn call(id: &str) -> Item {
+        Item::function_call(id, "n", "{}")
+    }
+
+    fn output(id: &str) -> Item {
+        Item::FunctionCallOutput(FunctionCallOutput::new(id, "o"))
+    }
+
+    #[test]
+    fn sides_alternate_and_neighbours_are_one_turn() {
+        let items = vec![
+            Item::developer("d"),
+            Item::user("a"),
+            Item::user("b"),
+            Item::assistant("c"),
+            Item::assistant("e"),
+            Item::user("f"),
+        ];
+        assert_eq!(
+            shape(items),
+            ["system: d", "user: a, b", "assistant: c, e", "user: f"]
+        );
+    }
+
+    #[test]
+    fn results_stand_first_and_in_call_order() {
+        let items = vec![
+            Item::user("go"),
+            Item::assistant("ok"),
+            call("1"),
+            call("2"),
+            Item::user("hurry"),
+            output("2"),
+            output("1"),
+            Item::assistant("done"),
+        ];
+        assert_eq!(
+            shape(items),
+            [
+                "system: ",
+                "user: go",
+                "assistant: ok, 1, 2",
+                "user: 1, 2, hurry",
+                "assistant: done"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_late_result_goes_to_the_turn_after_its_call() {
+        let items = vec![
+            Item::user("go"),
+            call("1"),
+            Item::user("and"),
+            call("2"),
+            output("2"),
+            output("1"),
+        ];
+        assert_eq!(
+            shape(items),
+            [
+                "system: ",
+                "user: go",
+                "assistant: 1",
+                "user: 1, and",
+                "assistant: 2",
+                "user: 2"
+            ]
+        );
+    }
+
+    #[test]
+    fn later_words_of_the_host_stay_in_their_place() {
+        let items = vec![Item::user("a"), Item::developer("b"), Item::assistant("c")];
+        assert_eq!(
+            shape(items),
+            [
+                "system: ",
+                "user: a, <system>\nb\n</system>",
+                "assistant: c"
+            ]
+        );
+    }
+
+    #[test]
+    fn thoughts_of_others_leave_no_empty_turn() {
+        let thought = Item::Reasoning(Reasoning {
+            encrypted_content: Some("gAAA".into()),
+            ..Reasoning::default()
+        });
+        let items = vec![Item::user("a"), thought, Item::user(""), Item::user("b")];
+        assert_eq!(shape(items), ["system: ", "user: a, b"]);
+    }
+
+    #[test]
+    fn an_output_without_call_is_still_sent() {
+        assert_eq!(shape(vec![output("x")]), ["system: ", "user: x"]);
+        assert_eq!(
+            shape(vec![Item::user("a"), output("x")]),
+            ["system: ", "user: x, a"]
+        );
+    }
+}

@@ -1,0 +1,404 @@
+//! Requests of Chat Completions.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use haft_core::{
+    Capabilities, ContentPart, Entry, FunctionCall, FunctionCallOutput, Item, Message, ModelError,
+    ModelRequest, Reasoning, RenderKey, Role, Streaming,
+};
+use serde_json::{Map, Value, json};
+
+use super::body::{BodyWriter, json as to_json};
+use super::offer::{Choice, offer};
+use super::schema::Profile;
+use super::tools::{RenderedTools, Shown, ToolForm, render_tools};
+use super::turns::{Step, Turn, leave_out, steps};
+use crate::lift::REASONING_FIELD;
+
+/// What a request depends on beside itself.
+#[derive(Debug)]
+pub(crate) struct ChatForm<'f> {
+    pub(crate) model: &'f str,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) developer_role: bool,
+    pub(crate) stream_usage: bool,
+    pub(crate) max_tokens_member: &'static str,
+    pub(crate) profile: Profile,
+    pub(crate) extra: &'f Map<String, Value>,
+}
+
+/// The body of a request, and the tools that it shows.
+pub(crate) fn request(
+    request: &ModelRequest,
+    form: &ChatForm<'_>,
+) -> Result<(Bytes, Arc<RenderedTools>), ModelError> {
+    let tools = tools(request, form);
+    let offer = offer(request.tool_choice.as_ref(), &tools, &form.capabilities)?;
+    let options = &request.options;
+    let mut body = BodyWriter::new([form.extra, &options.extra]);
+    body.member("model", form.model);
+    body.list("messages", messages(request, form));
+    if !offer.tools.is_empty() {
+        body.raw("tools", &offer.tools);
+        body.optional("tool_choice", offer.choice.map(choice));
+        if form.capabilities.parallel_calls {
+            body.optional("parallel_tool_calls", request.parallel_tool_calls);
+        }
+    }
+    if form.capabilities.structured_output {
+        body.optional("response_format", response_format(request, form));
+    }
+    body.optional(form.max_tokens_member, options.max_output_tokens);
+    body.optional("temperature", options.temperature);
+    body.optional("top_p", options.top_p);
+    body.optional("reasoning_effort", options.reasoning_effort.as_deref());
+    if options.stream == Streaming::Pieces {
+        body.member("stream", true);
+        if form.stream_usage {
+            body.member("stream_options", json!({"include_usage": true}));
+        }
+    }
+    Ok((body.finish(), tools))
+}
+
+/// The tools of a request as this server wants them.
+pub(crate) fn tools(request: &ModelRequest, form: &ChatForm<'_>) -> Arc<RenderedTools> {
+    let strict = form.capabilities.strict_schemas;
+    let is_openai = form.profile == Profile::Openai;
+    let form = ToolForm {
+        key: RenderKey::new("chat tools").variant(u64::from(strict) + 2 * u64::from(is_openai)),
+        profile: form.profile,
+        strict_profile: if strict {
+            Profile::OpenaiStrict
+        } else {
+            form.profile
+        },
+        write: write_tool,
+    };
+    render_tools(&request.tools, &form)
+}
+
+/// One tool, nested; `strict` only where it is meant and possible.
+pub(super) fn write_tool(tool: &Shown<'_>) -> Value {
+    let mut function = Map::new();
+    function.insert("name".into(), tool.definition.name().as_str().into());
+    if let Some(description) = tool.description {
+        function.insert("description".into(), description.into());
+    }
+    function.insert("parameters".into(), tool.schema.clone());
+    if tool.strict {
+        function.insert("strict".into(), true.into());
+    }
+    json!({"type": "function", "function": function})
+}
+
+fn choice(choice: Choice<'_>) -> Value {
+    match choice {
+        Choice::Auto => json!("auto"),
+        Choice::Required => json!("required"),
+        Choice::None => json!("none"),
+        Choice::Named(name) => json!({"type": "function", "function": {"name": name}}),
+    }
+}
+
+fn response_format(request: &ModelRequest, form: &ChatForm<'_>) -> Option<Value> {
+    let format = request.output_format.as_ref()?;
+    let mut schema = json!({"name": format.name, "schema": *format.schema});
+    if format.strict && form.capabilities.strict_schemas {
+        schema["strict"] = true.into();
+    }
+    Some(json!({"type": "json_schema", "json_schema": schema}))
+}
+
+fn messages(request: &ModelRequest, form: &ChatForm<'_>) -> Vec<Vec<u8>> {
+    let mut messages = Vec::new();
+    if let Some(instructions) = &request.instructions {
+        let role = host_role(form);
+        messages.push(to_json(&json!({"role": role, "content": **instructions})));
+    }
+    for step in steps(&request.conversation) {
+        match step {
+            Step::Said(entry) => {
+                if let Piece::Message(json) = &*piece(entry, form) {
+                    messages.push(json.clone());
+                }
+            }
+            Step::Turn(turn) => add_turn(&turn, form, &mut messages),
+        }
+    }
+    messages
+}
+
+fn host_role(form: &ChatForm<'_>) -> &'static str {
+    if form.developer_role {
+        "developer"
+    } else {
+        "system"
+    }
+}
+
+/// One assistant message with all its calls, then one tool message for each.
+fn add_turn(turn: &Turn<'_>, form: &ChatForm<'_>, messages: &mut Vec<Vec<u8>>) {
+    let mut text: Vec<u8> = Vec::new();
+    let mut thoughts: Vec<u8> = Vec::new();
+    let mut field = "";
+    let mut calls: Vec<u8> = Vec::new();
+    for entry in &turn.items {
+        match &*piece(entry, form) {
+            Piece::Text(piece) => append(&mut text, piece, br"\n\n"),
+            Piece::Thoughts(name, piece) => {
+                field = name;
+                append(&mut thoughts, piece, br"\n\n");
+            }
+            Piece::Call(piece) => append(&mut calls, piece, b","),
+            _ => {}
+        }
+    }
+    if !text.is_empty() || !calls.is_empty() {
+        let mut message = br#"{"role":"assistant","content":"#.to_vec();
+        if text.is_empty() {
+            message.extend_from_slice(b"null");
+        } else {
+            message.extend([b"\"", text.as_slice(), b"\""].concat());
+        }
+        // Thoughts belong to the calls that they led to; elsewhere servers drop or refuse them.
+        if !thoughts.is_empty() && !calls.is_empty() {
+            let name = to_json(field);
+            message.extend([b",", name.as_slice(), b":\"", &thoughts, b"\""].concat());
+        }
+        if !calls.is_empty() {
+            message.extend([br#","tool_calls":["#, calls.as_slice(), b"]"].concat());
+        }
+        message.push(b'}');
+        messages.push(message);
+    }
+    let mut images: Vec<u8> = Vec::new();
+    for entry in &turn.outputs {
+        if let Piece::Output {
+            message,
+            images: more,
+        } = &*piece(entry, form)
+        {
+            messages.push(message.clone());
+            if !more.is_empty() {
+                append(&mut images, more, b",");
+            }
+        }
+    }
+    // A tool message holds only text; its images follow in the user's name.
+    if !images.is_empty() {
+        messages.push([br#"{"role":"user","content":["#, images.as_slice(), b"]}"].concat());
+    }
+}
+
+fn append(list: &mut Vec<u8>, piece: &[u8], between: &[u8]) {
+    if !list.is_empty() {
+        list.extend_from_slice(between);
+    }
+    list.extend_from_slice(piece);
+}
+
+/// What an item adds to a request.
+#[derive(Debug)]
+enum Piece {
+    /// A whole message.
+    Message(Vec<u8>),
+    /// Text of an assistant message: the inside of a JSON string.
+    Text(Vec<u8>),
+    /// Thoughts, under their provider's name: the inside of a JSON string.
+    Thoughts(&'static str, Vec<u8>),
+    /// An entry of `tool_calls`.
+    Call(Vec<u8>),
+    /// A tool message, and the parts that it cannot hold.
+    Output {
+        message: Vec<u8>,
+        images: Vec<u8>,
+    },
+    Nothing,
+}
+
+/// An item rendered, once for each form.
+fn piece(entry: &Entry, form: &ChatForm<'_>) -> Arc<Piece> {
+    let images = form.capabilities.image_input;
+    let variant = u64::from(images) + 2 * u64::from(form.developer_role);
+    entry
+        .rendered()
+        .get(RenderKey::new("chat").variant(variant), || {
+            #[cfg(test)]
+            tests::RENDERED.with(|count| count.set(count.get() + 1));
+            match entry.item() {
+                Item::Message(message) if message.role == Role::Assistant => assistant(message),
+                Item::Message(message) => said(message, form),
+                Item::FunctionCall(call) => tool_call(call),
+                Item::FunctionCallOutput(output) => tool_output(output, form),
+                Item::Reasoning(reasoning) => thoughts(reasoning),
+                _ => {
+                    leave_out(entry);
+                    Piece::Nothing
+                }
+            }
+        })
+}
+
+/// The inside of a JSON string.
+fn inside(text: &str) -> Vec<u8> {
+    let json = to_json(text);
+    json[1..json.len() - 1].to_vec()
+}
+
+fn assistant(message: &Message) -> Piece {
+    let texts: Vec<_> = message
+        .content
+        .iter()
+        .filter_map(|part| match part {
+            ContentPart::Refusal { refusal } => Some(refusal.as_str()),
+            part => part.text(),
+        })
+        .collect();
+    Piece::Text(inside(&texts.join("\n")))
+}
+
+fn said(message: &Message, form: &ChatForm<'_>) -> Piece {
+    let role = match message.role {
+        Role::User => "user",
+        _ => host_role(form),
+    };
+    let has_image = |part: &ContentPart| matches!(part, ContentPart::InputImage { .. });
+    let content = if form.capabilities.image_input && message.content.iter().any(has_image) {
+        message.content.iter().map(content_part).collect()
+    } else {
+        let texts: Vec<_> = message.content.iter().map(as_text).collect();
+        Value::String(texts.join("\n"))
+    };
+    Piece::Message(to_json(&json!({"role": role, "content": content})))
+}
+
+fn content_part(part: &ContentPart) -> Value {
+    match part {
+        ContentPart::InputImage { image_url, detail } => {
+            let mut image = json!({"url": image_url});
+            if let Some(detail) = detail {
+                image["detail"] = detail.as_str().into();
+            }
+            json!({"type": "image_url", "image_url": image})
+        }
+        part => json!({"type": "text", "text": as_text(part)}),
+    }
+}
+
+/// A part in words; what is no text is named in brackets.
+pub(super) fn as_text(part: &ContentPart) -> String {
+    match part {
+        ContentPart::InputImage { .. } => {
+            tracing::warn!("an image is left out: the model does not take images");
+            String::from("[image]")
+        }
+        ContentPart::Refusal { refusal } => refusal.clone(),
+        ContentPart::Other(members) => {
+            let kind = members
+                .get("type")
+                .and_then(Value::as_str)
+                .unwrap_or("unknown");
+            tracing::warn!(
+                kind,
+                "a part of a message is left out: this provider has no place for it"
+            );
+            format!("[unsupported content: {kind}]")
+        }
+        part => part.text().unwrap_or_default().to_owned(),
+    }
+}
+
+fn tool_call(call: &FunctionCall) -> Piece {
+    Piece::Call(to_json(&json!({
+        "id": call.call_id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    })))
+}
+
+fn tool_output(output: &FunctionCallOutput, form: &ChatForm<'_>) -> Piece {
+    let message = json!({
+        "role": "tool",
+        "tool_call_id": output.call_id,
+        "content": output.output.to_text(),
+    });
+    let mut images = Vec::new();
+    if let haft_core::CallOutput::Parts(parts) = &output.output
+        && form.capabilities.image_input
+    {
+        let pictures = parts
+            .iter()
+            .filter(|part| matches!(part, ContentPart::InputImage { .. }));
+        let pictures: Vec<_> = pictures.map(|part| to_json(&content_part(part))).collect();
+        if !pictures.is_empty() {
+            let words = format!("From the output of call `{}`:", output.call_id);
+            images = to_json(&json!({"type": "text", "text": words}));
+            for picture in pictures {
+                append(&mut images, &picture, b",");
+            }
+        }
+    }
+    Piece::Output {
+        message: to_json(&message),
+        images,
+    }
+}
+
+/// Thoughts go back only to where they came from: this protocol, under the name they had.
+fn thoughts(reasoning: &Reasoning) -> Piece {
+    let given = reasoning.extra.get(REASONING_FIELD).and_then(Value::as_str);
+    let known = ["reasoning_content", "reasoning"];
+    match known.into_iter().find(|field| given == Some(*field)) {
+        Some(field) => {
+            let texts = reasoning.content.iter().filter_map(ContentPart::text);
+            Piece::Thoughts(field, inside(&texts.collect::<String>()))
+        }
+        None => Piece::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haft_core::Conversation;
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(super) static RENDERED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[test]
+    fn each_item_is_rendered_once_over_all_turns_and_the_prefix_stays() {
+        let extra = Map::new();
+        let form = ChatForm {
+            model: "m",
+            capabilities: Capabilities::default(),
+            developer_role: false,
+            stream_usage: false,
+            max_tokens_member: "max_tokens",
+            profile: Profile::Generic,
+            extra: &extra,
+        };
+        let mut conversation = Conversation::from("hi");
+        let mut last: Vec<u8> = Vec::new();
+        for turn in 0..50 {
+            let id = format!("call_{turn}");
+            conversation.push(Item::function_call(&id, "ping", "{}"));
+            conversation.push(Item::function_call_output(&id, "pong"));
+            let asked = ModelRequest {
+                conversation: conversation.clone(),
+                ..ModelRequest::default()
+            };
+            let (body, _) = request(&asked, &form).unwrap();
+            let messages = last.len().saturating_sub(b"],\"stream\":true}".len());
+            assert!(
+                body.starts_with(&last[..messages]),
+                "turn {turn} only appends"
+            );
+            last = body.to_vec();
+        }
+        assert_eq!(RENDERED.with(Cell::get), 101);
+    }
+}

@@ -1,0 +1,296 @@
+//! Requests of Ollama's own chat.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use haft_core::{
+    CallOutput, Capabilities, ContentPart, Entry, FunctionCall, Item, Message, ModelError,
+    ModelOptions, ModelRequest, Reasoning, RenderKey, Role, Streaming,
+};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::body::{BodyWriter, json as to_json};
+use super::chat::{as_text, write_tool};
+use super::offer::offer;
+use super::schema::Profile;
+use super::tools::{RenderedTools, ToolForm, render_tools};
+use super::turns::{Step, Turn, leave_out, steps};
+use crate::lift::REASONING_FIELD;
+
+const TOOLS: ToolForm = ToolForm {
+    key: RenderKey::new("ollama tools"),
+    profile: Profile::Generic,
+    strict_profile: Profile::Generic,
+    write: write_tool,
+};
+
+/// What a request depends on beside itself.
+#[derive(Debug)]
+pub(crate) struct OllamaForm<'f> {
+    pub(crate) model: &'f str,
+    pub(crate) capabilities: Capabilities,
+    pub(crate) extra: &'f Map<String, Value>,
+}
+
+/// The body of a request, and the tools that it shows.
+pub(crate) fn request(
+    request: &ModelRequest,
+    form: &OllamaForm<'_>,
+) -> Result<(Bytes, Arc<RenderedTools>), ModelError> {
+    let tools = tools(request);
+    let offer = offer(request.tool_choice.as_ref(), &tools, &form.capabilities)?;
+    let mut always = form.extra.clone();
+    let mut asked = request.options.extra.clone();
+    let given = [always.remove("options"), asked.remove("options")];
+    let mut body = BodyWriter::new([&always, &asked]);
+    body.member("model", form.model);
+    body.list("messages", messages(request, form));
+    if !offer.tools.is_empty() {
+        body.raw("tools", &offer.tools);
+    }
+    if let Some(format) = &request.output_format
+        && form.capabilities.structured_output
+    {
+        body.member("format", &*format.schema);
+    }
+    body.optional(
+        "think",
+        request.options.reasoning_effort.as_deref().map(think),
+    );
+    let options = options(&request.options, &form.capabilities, given);
+    if !options.is_empty() {
+        body.member("options", options);
+    }
+    // Pieces are the default here, so both are said.
+    body.member("stream", request.options.stream == Streaming::Pieces);
+    Ok((body.finish(), tools))
+}
+
+/// The tools of a request as Ollama wants them.
+pub(crate) fn tools(request: &ModelRequest) -> Arc<RenderedTools> {
+    render_tools(&request.tools, &TOOLS)
+}
+
+/// How much to think: a switch, or a word for the models that know it.
+fn think(effort: &str) -> Value {
+    match effort {
+        "none" | "off" | "false" => Value::Bool(false),
+        "on" | "true" => Value::Bool(true),
+        other => other.into(),
+    }
+}
+
+fn options(
+    asked: &ModelOptions,
+    capabilities: &Capabilities,
+    given: [Option<Value>; 2],
+) -> Map<String, Value> {
+    let mut options = Map::new();
+    let mut set = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            options.insert(name.to_owned(), value);
+        }
+    };
+    // Ollama's own default is low, and what does not fit is cut off without a word.
+    set("num_ctx", capabilities.context_tokens.map(Value::from));
+    set("num_predict", asked.max_output_tokens.map(Value::from));
+    set("temperature", asked.temperature.map(Value::from));
+    set("top_p", asked.top_p.map(Value::from));
+    for given in given.into_iter().flatten() {
+        if let Value::Object(given) = given {
+            options.extend(given);
+        }
+    }
+    options
+}
+
+fn messages(request: &ModelRequest, form: &OllamaForm<'_>) -> Vec<Vec<u8>> {
+    let mut messages = Vec::new();
+    if let Some(instructions) = &request.instructions {
+        messages.push(to_json(
+            &json!({"role": "system", "content": **instructions}),
+        ));
+    }
+    for step in steps(&request.conversation) {
+        match step {
+            Step::Said(entry) => {
+                if let Piece::Message(json) = &*piece(entry, form) {
+                    messages.push(json.clone());
+                }
+            }
+            Step::Turn(turn) => add_turn(&turn, form, &mut messages),
+        }
+    }
+    messages
+}
+
+fn add_turn(turn: &Turn<'_>, form: &OllamaForm<'_>, messages: &mut Vec<Vec<u8>>) {
+    let mut content = String::new();
+    let mut thinking = String::new();
+    let mut calls = Vec::new();
+    for entry in &turn.items {
+        match &*piece(entry, form) {
+            Piece::Text(text) => append(&mut content, text),
+            Piece::Thoughts(text) => append(&mut thinking, text),
+            Piece::Call(json) => calls.push(json.clone()),
+            _ => {}
+        }
+    }
+    if !content.is_empty() || !calls.is_empty() {
+        let mut message = BodyWriter::new([]);
+        message.member("role", "assistant");
+        message.member("content", &content);
+        if !thinking.is_empty() {
+            message.member("thinking", &thinking);
+        }
+        if !calls.is_empty() {
+            message.list("tool_calls", calls);
+        }
+        messages.push(message.finish().into());
+    }
+    for entry in &turn.outputs {
+        if let Item::FunctionCallOutput(output) = entry.item()
+            && let Piece::Output { content, images } = &*piece(entry, form)
+        {
+            let mut message = BodyWriter::new([]);
+            message.member("role", "tool");
+            // Outputs are known by the tool's name: there are no ids.
+            message.optional("tool_name", name_of(turn, &output.call_id));
+            message.raw("content", content);
+            if !images.is_empty() {
+                message.member("images", images);
+            }
+            messages.push(message.finish().into());
+        }
+    }
+}
+
+fn append(text: &mut String, more: &str) {
+    if !text.is_empty() && !more.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(more);
+}
+
+fn name_of<'t>(turn: &'t Turn<'_>, call_id: &str) -> Option<&'t str> {
+    turn.items.iter().find_map(|entry| match entry.item() {
+        Item::FunctionCall(call) if call.call_id == call_id => Some(call.name.as_str()),
+        _ => None,
+    })
+}
+
+/// What an item adds to a request.
+#[derive(Debug)]
+enum Piece {
+    /// A whole message.
+    Message(Vec<u8>),
+    Text(String),
+    Thoughts(String),
+    /// An entry of `tool_calls`.
+    Call(Vec<u8>),
+    /// The content of a tool message as JSON, and its images.
+    Output {
+        content: Vec<u8>,
+        images: Vec<String>,
+    },
+    Nothing,
+}
+
+fn piece(entry: &Entry, form: &OllamaForm<'_>) -> Arc<Piece> {
+    let takes_images = form.capabilities.image_input;
+    let key = RenderKey::new("ollama").variant(u64::from(takes_images));
+    entry.rendered().get(key, || match entry.item() {
+        Item::Message(message) if message.role == Role::Assistant => {
+            let texts: Vec<_> = message.content.iter().map(as_text).collect();
+            Piece::Text(texts.join("\n"))
+        }
+        Item::Message(message) => said(message, takes_images),
+        Item::FunctionCall(call) => Piece::Call(tool_call(call)),
+        Item::FunctionCallOutput(output) => {
+            let parts = match &output.output {
+                CallOutput::Parts(parts) if takes_images => images(parts).1,
+                _ => Vec::new(),
+            };
+            Piece::Output {
+                content: to_json(&output.output.to_text()),
+                images: parts,
+            }
+        }
+        Item::Reasoning(reasoning) => thoughts(reasoning),
+        _ => {
+            leave_out(entry);
+            Piece::Nothing
+        }
+    })
+}
+
+fn said(message: &Message, takes_images: bool) -> Piece {
+    let role = if message.role == Role::User {
+        "user"
+    } else {
+        "system"
+    };
+    let (texts, images) = if takes_images {
+        images(&message.content)
+    } else {
+        (message.content.iter().map(as_text).collect(), Vec::new())
+    };
+    let mut json = json!({"role": role, "content": texts.join("\n")});
+    if !images.is_empty() {
+        json["images"] = json!(images);
+    }
+    Piece::Message(to_json(&json))
+}
+
+/// Texts, and the images among them: only their bytes are taken, never an address.
+fn images(parts: &[ContentPart]) -> (Vec<String>, Vec<String>) {
+    let mut texts = Vec::new();
+    let mut images = Vec::new();
+    for part in parts {
+        let bytes = match part {
+            ContentPart::InputImage { image_url, .. } => bytes_of(image_url),
+            _ => None,
+        };
+        match bytes {
+            Some(bytes) => images.push(bytes.to_owned()),
+            None => texts.push(as_text(part)),
+        }
+    }
+    (texts, images)
+}
+
+/// The base64 in a `data:` address.
+fn bytes_of(image_url: &str) -> Option<&str> {
+    let (head, bytes) = image_url.strip_prefix("data:")?.split_once(',')?;
+    head.ends_with(";base64").then_some(bytes)
+}
+
+/// Arguments go back as an object. What is none was answered with an error already.
+fn tool_call(call: &FunctionCall) -> Vec<u8> {
+    let object = serde_json::from_str::<&RawValue>(call.arguments.trim())
+        .ok()
+        .map(RawValue::get)
+        .filter(|json| json.starts_with('{'))
+        .unwrap_or("{}");
+    let mut function = BodyWriter::new([]);
+    function.member("name", &call.name);
+    function.raw("arguments", object.as_bytes());
+    let mut json = BodyWriter::new([]);
+    json.raw("function", &function.finish());
+    json.finish().into()
+}
+
+/// Thoughts go back only to where they came from.
+fn thoughts(reasoning: &Reasoning) -> Piece {
+    if reasoning.extra.get(REASONING_FIELD).and_then(Value::as_str) == Some("thinking") {
+        let text = reasoning
+            .content
+            .iter()
+            .filter_map(ContentPart::text)
+            .collect();
+        Piece::Thoughts(text)
+    } else {
+        Piece::Nothing
+    }
+}

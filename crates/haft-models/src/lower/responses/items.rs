@@ -1,0 +1,230 @@
+//! Items as a Responses server takes them back, each rendered once.
+//!
+//! What comes in: one item of a conversation, which is in this form already. What goes out: its
+//! JSON without what the provider refuses: haft's own mark of failures, ids and statuses of items
+//! that the provider does not hold, text under the other side's name, and thoughts that it cannot
+//! read.
+
+use haft_core::{
+    CallOutput, ContentPart, FunctionCallOutput, Item, Message, Reasoning, RenderKey, Role,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::lift::REASONING_FIELD;
+
+/// What other adapters note down on items: how a call was found, and what thoughts were called.
+const NOTES: [&str; 2] = ["recovered", REASONING_FIELD];
+
+/// Which thoughts are sent back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ThoughtsBack {
+    /// Those that the provider sealed itself, in `encrypted_content`.
+    #[default]
+    Sealed,
+    /// Those in plain words too: servers of open models want them with the calls that they led to.
+    Plain,
+}
+
+impl ThoughtsBack {
+    /// Under which items rendered this way are kept.
+    pub(super) fn key(self) -> RenderKey {
+        let key = RenderKey::new("responses:item");
+        match self {
+            Self::Sealed => key,
+            Self::Plain => key.variant(1),
+        }
+    }
+}
+
+/// The JSON of an item; none if the provider could do nothing with it.
+pub(super) fn render(item: &Item, thoughts: ThoughtsBack) -> Option<Box<str>> {
+    let json = match item {
+        Item::Message(message) => message_json(message)?,
+        Item::FunctionCall(call) => object(
+            [
+                ("type", "function_call".into()),
+                ("call_id", call.call_id.as_str().into()),
+                ("name", call.name.as_str().into()),
+                ("arguments", call.arguments.as_str().into()),
+            ],
+            &call.extra,
+        ),
+        Item::FunctionCallOutput(output) => output_json(output),
+        Item::Reasoning(reasoning) => reasoning_json(reasoning, thoughts)?,
+        // Types with a vendor's name are known to that vendor alone.
+        Item::Other(members) if item.kind().contains(':') => {
+            tracing::debug!(kind = ?members.get("type"), "an item of another provider is not sent");
+            return None;
+        }
+        other => serde_json::to_value(other).ok()?,
+    };
+    Some(json.to_string().into())
+}
+
+fn message_json(message: &Message) -> Option<Value> {
+    if message.content.is_empty() {
+        return None;
+    }
+    let content = message
+        .content
+        .iter()
+        .map(|part| part_json(part, message.role));
+    let members = [
+        ("type", "message".into()),
+        ("role", json!(message.role)),
+        ("content", content.collect()),
+    ];
+    Some(object(members, &message.extra))
+}
+
+/// A part under the name that its side uses; a bare string is read as input on every side.
+fn part_json(part: &ContentPart, role: Role) -> Value {
+    match (part, role) {
+        (ContentPart::InputText { text }, Role::Assistant) => {
+            json!(ContentPart::output_text(text.as_str()))
+        }
+        (ContentPart::OutputText { text, .. }, Role::User | Role::System | Role::Developer) => {
+            json!({"type": "input_text", "text": text})
+        }
+        _ => json!(part),
+    }
+}
+
+fn output_json(output: &FunctionCallOutput) -> Value {
+    let content = match &output.output {
+        CallOutput::Text(text) => Value::from(text.as_str()),
+        CallOutput::Parts(parts) => parts
+            .iter()
+            .map(|part| part_json(part, Role::User))
+            .collect(),
+    };
+    let members = [
+        ("type", "function_call_output".into()),
+        ("call_id", output.call_id.as_str().into()),
+        ("output", content),
+    ];
+    object(members, &output.extra)
+}
+
+fn reasoning_json(reasoning: &Reasoning, thoughts: ThoughtsBack) -> Option<Value> {
+    // Other adapters mark what they sealed with their name and a colon, which is in no base64.
+    let sealed = reasoning
+        .encrypted_content
+        .as_deref()
+        .filter(|sealed| !sealed.is_empty() && !sealed.contains(':'));
+    let is_plain = reasoning.encrypted_content.is_none() && !reasoning.content.is_empty();
+    if sealed.is_none() && !(thoughts == ThoughtsBack::Plain && is_plain) {
+        return None;
+    }
+    let mut json = Map::new();
+    json.insert("type".into(), "reasoning".into());
+    if let Some(id) = &reasoning.id {
+        json.insert("id".into(), id.as_str().into());
+    }
+    json.insert("summary".into(), json!(reasoning.summary));
+    if !reasoning.content.is_empty() {
+        json.insert("content".into(), json!(reasoning.content));
+    }
+    if let Some(sealed) = sealed {
+        json.insert("encrypted_content".into(), sealed.into());
+    }
+    extend(&mut json, &reasoning.extra);
+    Some(Value::Object(json))
+}
+
+fn object<const N: usize>(members: [(&str, Value); N], extra: &Map<String, Value>) -> Value {
+    let members = members
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value));
+    let mut json: Map<String, Value> = members.collect();
+    extend(&mut json, extra);
+    Value::Object(json)
+}
+
+/// Adds what else was there, but for what other adapters noted down.
+fn extend(json: &mut Map<String, Value>, extra: &Map<String, Value>) {
+    for (key, value) in extra {
+        if !value.is_null() && !NOTES.contains(&key.as_str()) {
+            json.entry(key).or_insert_with(|| value.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rendered(item: Value, thoughts: ThoughtsBack) -> Option<String> {
+        render(&serde_json::from_value(item).unwrap(), thoughts).map(Into::into)
+    }
+
+    fn sent(item: Value) -> Option<String> {
+        rendered(item, ThoughtsBack::Sealed)
+    }
+
+    #[test]
+    fn ids_statuses_and_haft_marks_stay_behind_and_other_members_go() {
+        let call = json!({"type": "function_call", "id": "fc_1", "status": "completed",
+            "call_id": "c", "name": "n", "arguments": " {\"a\" :1}", "namespace": "crm", "x": null,
+            "recovered": true});
+        assert_eq!(
+            sent(call).unwrap(),
+            r#"{"type":"function_call","call_id":"c","name":"n","arguments":" {\"a\" :1}","namespace":"crm"}"#
+        );
+        let output = json!({"type": "function_call_output", "id": "fco_1", "call_id": "c",
+            "output": "no", "is_error": true});
+        assert_eq!(
+            sent(output).unwrap(),
+            r#"{"type":"function_call_output","call_id":"c","output":"no"}"#
+        );
+        let message = json!({"type": "message", "id": "msg_1", "status": "completed",
+            "role": "assistant", "content": "hi", "phase": "final_answer"});
+        assert_eq!(
+            sent(message).unwrap(),
+            r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi","annotations":[]}],"phase":"final_answer"}"#
+        );
+    }
+
+    #[test]
+    fn images_in_outputs_are_sent() {
+        let output = json!({"type": "function_call_output", "call_id": "c", "output": [
+            {"type": "output_text", "text": "see"},
+            {"type": "input_image", "image_url": "data:image/png;base64,AA", "detail": "low"}]});
+        assert_eq!(
+            sent(output).unwrap(),
+            r#"{"type":"function_call_output","call_id":"c","output":[{"type":"input_text","text":"see"},{"type":"input_image","image_url":"data:image/png;base64,AA","detail":"low"}]}"#
+        );
+    }
+
+    #[test]
+    fn only_readable_thoughts_are_sent() {
+        let thought = |sealed: Value| {
+            json!({"type": "reasoning", "id": "rs_1", "summary": [],
+                "content": [{"type": "reasoning_text", "text": "hm"}], "encrypted_content": sealed})
+        };
+        assert_eq!(
+            sent(thought(json!("gAAA"))).unwrap(),
+            r#"{"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}],"encrypted_content":"gAAA"}"#
+        );
+        assert_eq!(sent(thought(json!("anthropic:sig"))), None);
+        assert_eq!(sent(thought(Value::Null)), None);
+        assert!(rendered(thought(Value::Null), ThoughtsBack::Plain).is_some());
+        assert_eq!(
+            rendered(thought(json!("anthropic:sig")), ThoughtsBack::Plain),
+            None
+        );
+    }
+
+    #[test]
+    fn items_of_the_provider_go_back_as_they_came_and_those_of_vendors_stay() {
+        let item = json!({"type": "web_search_call", "id": "ws_1", "status": "completed"});
+        assert_eq!(sent(item.clone()).unwrap(), item.to_string());
+        assert_eq!(
+            sent(json!({"type": "anthropic:server_tool_use", "block": {}})),
+            None
+        );
+    }
+}

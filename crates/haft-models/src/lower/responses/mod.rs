@@ -1,0 +1,169 @@
+//! Requests to a Responses server.
+//!
+//! What comes in: a turn as the engine has it, whose items are in this API's form already. What
+//! goes out: the bytes of one request, `input` behind everything else, so that of two requests of
+//! one conversation the later one repeats the earlier one. Nothing is sent that was not asked for.
+
+mod items;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use haft_core::{
+    AllowedMode, AllowedTools, Capabilities, ForcedChoice, ModelError, ModelRequest, RenderKey,
+    Streaming, ToolChoice,
+};
+use serde_json::{Map, Value, json};
+
+use super::body::BodyWriter;
+use super::offer::{Choice, offer};
+use super::schema::Profile;
+use super::tools::{RenderedTools, ToolForm, render_tools};
+
+pub use items::ThoughtsBack;
+
+/// How tools are shown. `strict` is always said: this API takes silence for `true`.
+const FORM: ToolForm = ToolForm {
+    key: RenderKey::new("responses:tool"),
+    profile: Profile::Openai,
+    strict_profile: Profile::OpenaiStrict,
+    write: |tool| {
+        let mut json = Map::new();
+        json.insert("type".into(), "function".into());
+        json.insert("name".into(), tool.definition.name().as_str().into());
+        if let Some(description) = tool.description {
+            json.insert("description".into(), description.into());
+        }
+        json.insert("parameters".into(), tool.schema.clone());
+        json.insert("strict".into(), tool.strict.into());
+        Value::Object(json)
+    },
+};
+
+/// The same for servers that follow no schema strictly.
+const LENIENT_FORM: ToolForm = ToolForm {
+    key: RenderKey::new("responses:lenient-tool"),
+    profile: Profile::Generic,
+    strict_profile: Profile::Generic,
+    write: FORM.write,
+};
+
+/// What an adapter knows beside the request.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) model: String,
+    pub(crate) capabilities: Capabilities,
+    /// Whether the provider keeps the response.
+    pub(crate) store: bool,
+    /// Whether sealed thoughts are asked for even where no effort is.
+    pub(crate) sealed_thoughts: bool,
+    pub(crate) thoughts_back: ThoughtsBack,
+    /// Members of every request.
+    pub(crate) extra: Map<String, Value>,
+}
+
+/// A request in bytes, and the tools that it shows.
+pub(crate) struct Lowered {
+    pub(crate) body: Bytes,
+    pub(crate) tools: Arc<RenderedTools>,
+}
+
+/// The tools of a request as this API is shown them.
+pub(crate) fn tools(request: &ModelRequest, settings: &Settings) -> Arc<RenderedTools> {
+    let is_strict = settings.capabilities.strict_schemas;
+    render_tools(
+        &request.tools,
+        if is_strict { &FORM } else { &LENIENT_FORM },
+    )
+}
+
+/// Writes a request.
+pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lowered, ModelError> {
+    let capabilities = &settings.capabilities;
+    let tools = tools(request, settings);
+    let (shown, choice) = calling(request.tool_choice.as_ref(), &tools, capabilities)?;
+    let options = &request.options;
+    let effort = options.reasoning_effort.as_deref();
+
+    let mut body = BodyWriter::new([&settings.extra, &options.extra]);
+    body.member("model", &settings.model);
+    if options.stream == Streaming::Pieces {
+        body.member("stream", true);
+    }
+    body.member("store", settings.store);
+    let thinks = settings.sealed_thoughts || effort.is_some_and(|effort| effort != "none");
+    if thinks && !settings.store {
+        body.member("include", ["reasoning.encrypted_content"]);
+    }
+    body.optional("max_output_tokens", options.max_output_tokens);
+    body.optional("temperature", options.temperature);
+    body.optional("top_p", options.top_p);
+    body.optional("reasoning", effort.map(|effort| json!({"effort": effort})));
+    if let Some(format) = &request.output_format {
+        let format = json!({
+            "type": "json_schema",
+            "name": format.name,
+            "schema": *format.schema,
+            "strict": format.strict,
+        });
+        body.member("text", json!({"format": format}));
+    }
+    body.optional("instructions", request.instructions.as_deref());
+    if !shown.is_empty() {
+        body.raw("tools", &shown);
+        body.optional("tool_choice", choice);
+        body.optional("parallel_tool_calls", request.parallel_tool_calls);
+    }
+    let items = request.conversation.entries().iter().map(|entry| {
+        let thoughts = settings.thoughts_back;
+        let render = || items::render(entry.item(), thoughts);
+        entry.rendered().get(thoughts.key(), render)
+    });
+    let items: Vec<_> = items.collect();
+    let sent = items
+        .iter()
+        .filter_map(|item| Some(item.as_deref()?.as_bytes()));
+    body.list("input", sent);
+    Ok(Lowered {
+        body: body.finish(),
+        tools,
+    })
+}
+
+/// What is said about calling tools. This API knows lists of allowed tools itself; everything else
+/// is lowered by what the server can do.
+fn calling(
+    choice: Option<&ToolChoice>,
+    tools: &RenderedTools,
+    capabilities: &Capabilities,
+) -> Result<(Bytes, Option<Value>), ModelError> {
+    if let Some(ToolChoice::Allowed(allowed)) = choice
+        && allowed.mode != AllowedMode::None
+        && capabilities.forced_choice == ForcedChoice::Named
+    {
+        // A tool that could not be shown cannot be allowed either.
+        let names: Vec<_> = allowed
+            .names
+            .iter()
+            .filter(|name| tools.tool(name).is_some())
+            .collect();
+        if !names.is_empty() {
+            let mode = allowed.mode;
+            let names = names.into_iter().cloned().collect();
+            let choice = ToolChoice::Allowed(AllowedTools { mode, names });
+            return Ok((tools.json().clone(), Some(json!(choice))));
+        }
+    }
+    let offer = offer(choice, tools, capabilities)?;
+    let choice = offer.choice.map(|choice| match choice {
+        Choice::Auto => json!("auto"),
+        Choice::Required => json!("required"),
+        Choice::None => json!("none"),
+        Choice::Named(name) => json!({"type": "function", "name": name}),
+    });
+    Ok((offer.tools, choice))
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

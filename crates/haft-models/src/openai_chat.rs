@@ -1,0 +1,304 @@
+//! `OpenAI`'s Chat Completions, as most servers speak it.
+
+use haft_core::{
+    BoxFuture, Capabilities, ForcedChoice, Model, ModelError, ModelRequest, ModelStream, Streaming,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::config::{Parts, process_environment, required_variable};
+use crate::frame::SseParser;
+use crate::http::{Connection, Http, Secret, Timeouts};
+use crate::lift::chat::{ChatLift, Recover};
+use crate::lift::{lifted, ready};
+use crate::lower::chat::{ChatForm, request, tools};
+use crate::lower::schema::Profile;
+use crate::lower::tools::LeftOut;
+use crate::{CapabilityOverrides, ConfigError, Lookup};
+
+const BASE_URL: &str = "https://api.openai.com/v1";
+const PATH: &str = "chat/completions";
+
+/// A model behind the Chat Completions API: `OpenAI` itself, vLLM, llama.cpp, `LiteLLM`, LM Studio
+/// and all the others.
+///
+/// What a server can do is taken from which one it is ([`ChatServer`]) and can be corrected
+/// ([`capabilities`](Self::with_capabilities)). Nothing is sent that was not asked for.
+///
+/// ```
+/// use haft_core::Model;
+/// use haft_models::OpenAiChat;
+/// let model = OpenAiChat::new("qwen3-8b").base_url("http://127.0.0.1:8080/v1").api_key("sk-local");
+/// assert_eq!((model.name(), model.provider()), ("qwen3-8b", "openai"));
+/// assert!(!format!("{model:?}").contains("sk-local"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct OpenAiChat {
+    model: String,
+    connection: Connection,
+    is_openai: bool,
+    quirks: ChatQuirks,
+    overrides: CapabilityOverrides,
+    context_tokens: Option<u64>,
+    extra: Map<String, Value>,
+}
+
+/// What is special about a server. What is not said follows from which one it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChatQuirks {
+    /// Which server it is; `openai` at its own address, else `other`.
+    pub server: Option<ChatServer>,
+    /// Whether to ask for the cost of a streamed answer (`stream_options`); yes if nothing is said.
+    pub stream_usage: Option<bool>,
+    /// Whether instructions come from the `developer` instead of the `system`.
+    pub developer_role: bool,
+    /// Whether the limit is called `max_completion_tokens` instead of `max_tokens`; so it is at
+    /// `OpenAI`.
+    pub max_completion_tokens: Option<bool>,
+    /// Whether calls that the model writes as JSON into its text are taken as calls. Text then
+    /// comes in one piece at the end. Such calls bear `recovered: true`.
+    pub recover_calls: bool,
+}
+
+/// Servers whose abilities are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ChatServer {
+    /// `OpenAI` itself, or a proxy that passes everything on.
+    Openai,
+    /// vLLM.
+    Vllm,
+    /// llama.cpp's server: it takes a named function for `auto`, and `none` only stops it from
+    /// reading calls.
+    LlamaCpp,
+    /// Any other: what not every server can do is not asked for.
+    Other,
+}
+
+impl OpenAiChat {
+    /// This model at `OpenAI`, without a key.
+    pub fn new(model: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            connection: Connection::new(BASE_URL),
+            is_openai: true,
+            quirks: ChatQuirks::default(),
+            overrides: CapabilityOverrides::default(),
+            context_tokens: None,
+            extra: Map::new(),
+        }
+    }
+
+    /// This model with the key in `OPENAI_API_KEY`, at `OPENAI_BASE_URL` if that is set.
+    pub fn from_env(model: impl Into<String>) -> Result<Self, ConfigError> {
+        Self::from_env_with(model, &process_environment)
+    }
+
+    /// [`from_env`](Self::from_env), with variables from elsewhere.
+    ///
+    /// ```
+    /// use haft_models::OpenAiChat;
+    /// let error = OpenAiChat::from_env_with("gpt-5.2", &|_| None).unwrap_err();
+    /// assert!(error.to_string().contains("`OPENAI_API_KEY`"));
+    /// ```
+    pub fn from_env_with(
+        model: impl Into<String>,
+        variables: Lookup<'_>,
+    ) -> Result<Self, ConfigError> {
+        let key = required_variable("OPENAI_API_KEY", variables)?;
+        let mut chat = Self::new(model);
+        if let Some(base_url) = variables("OPENAI_BASE_URL").filter(|url| !url.trim().is_empty()) {
+            chat = chat.base_url(&base_url);
+        }
+        let chat = chat.api_key(key);
+        chat.connection.check()?;
+        Ok(chat)
+    }
+
+    pub(crate) fn configured(parts: &Parts<'_>) -> Result<Self, ConfigError> {
+        let config = parts.config;
+        let mut chat = Self::new(config.model());
+        let mut connection = parts.connection(BASE_URL)?;
+        if let Some(key) = parts.api_key("OPENAI_API_KEY")? {
+            connection = connection.bearer(key);
+        }
+        chat.is_openai = is_openai(config.base_url.as_deref().unwrap_or(BASE_URL));
+        chat.connection = parts.checked(connection)?;
+        chat.quirks = config.chat.unwrap_or_default();
+        chat.overrides = config.capabilities;
+        chat.context_tokens = config.context_tokens;
+        chat.extra.clone_from(&config.extra);
+        Ok(chat)
+    }
+
+    /// Sets where the API is, up to and with `/v1`.
+    #[must_use]
+    pub fn base_url(mut self, base_url: &str) -> Self {
+        self.is_openai = is_openai(base_url);
+        self.connection = self.connection.base_url(base_url);
+        self
+    }
+
+    /// Sets the key.
+    #[must_use]
+    pub fn api_key(mut self, key: impl Into<Secret>) -> Self {
+        self.connection = self.connection.bearer(key.into());
+        self
+    }
+
+    /// Adds a header to every request.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl Into<Secret>) -> Self {
+        self.connection = self.connection.header(name, value.into());
+        self
+    }
+
+    /// Sets how long each wait may take.
+    #[must_use]
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.connection = self.connection.timeouts(timeouts);
+        self
+    }
+
+    /// Shares connections with other models.
+    #[must_use]
+    pub fn http(mut self, http: Http) -> Self {
+        self.connection = self.connection.http(http);
+        self
+    }
+
+    /// Sets what is special about the server.
+    #[must_use]
+    pub fn quirks(mut self, quirks: ChatQuirks) -> Self {
+        self.quirks = quirks;
+        self
+    }
+
+    /// Corrects what the server is taken to be able to do.
+    #[must_use]
+    pub fn with_capabilities(mut self, overrides: CapabilityOverrides) -> Self {
+        self.overrides = overrides;
+        self
+    }
+
+    /// Sets how many tokens fit.
+    #[must_use]
+    pub fn context_tokens(mut self, tokens: u64) -> Self {
+        self.context_tokens = Some(tokens);
+        self
+    }
+
+    /// Sets members to put into every request as they are.
+    #[must_use]
+    pub fn extra(mut self, extra: Map<String, Value>) -> Self {
+        self.extra = extra;
+        self
+    }
+
+    /// The tools of a request that this model would not be shown, and why.
+    pub fn left_out(&self, request: &ModelRequest) -> Vec<LeftOut> {
+        tools(request, &self.form()).left_out().to_vec()
+    }
+
+    fn server(&self) -> ChatServer {
+        let by_address = if self.is_openai {
+            ChatServer::Openai
+        } else {
+            ChatServer::Other
+        };
+        self.quirks.server.unwrap_or(by_address)
+    }
+
+    fn form(&self) -> ChatForm<'_> {
+        let is_openai = self.server() == ChatServer::Openai;
+        let new_name = self.quirks.max_completion_tokens.unwrap_or(is_openai);
+        ChatForm {
+            model: &self.model,
+            capabilities: self.capabilities(),
+            developer_role: self.quirks.developer_role,
+            stream_usage: self.quirks.stream_usage.unwrap_or(true),
+            max_tokens_member: if new_name {
+                "max_completion_tokens"
+            } else {
+                "max_tokens"
+            },
+            profile: if is_openai {
+                Profile::Openai
+            } else {
+                Profile::Generic
+            },
+            extra: &self.extra,
+        }
+    }
+
+    async fn ask(&self, asked: ModelRequest) -> Result<ModelStream, ModelError> {
+        let (body, tools) = request(&asked, &self.form())?;
+        let in_pieces = asked.options.stream == Streaming::Pieces;
+        let accept = if in_pieces {
+            "text/event-stream"
+        } else {
+            "application/json"
+        };
+        let body = self.connection.post(PATH, body, accept).await?;
+        let recover = if self.quirks.recover_calls {
+            Recover::Calls
+        } else {
+            Recover::Nothing
+        };
+        let lift = ChatLift::new(tools, recover);
+        // Some servers do not do what they are asked; what they say they send counts.
+        let comes_in_pieces = match body.content_type() {
+            "text/event-stream" => true,
+            "application/json" => false,
+            _ => in_pieces,
+        };
+        if comes_in_pieces {
+            return Ok(lifted(body, SseParser::default(), lift));
+        }
+        let redactor = body.redactor().clone();
+        let whole = body.whole().await?;
+        let events = lift.whole(&String::from_utf8_lossy(&whole));
+        Ok(ready(events.map_err(|error| redactor.clean_error(error))?))
+    }
+}
+
+fn is_openai(base_url: &str) -> bool {
+    let rest = base_url.trim().strip_prefix("https://api.openai.com");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
+}
+
+impl Model for OpenAiChat {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    fn provider(&self) -> &'static str {
+        "openai"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let server = self.server();
+        let is_openai = server == ChatServer::Openai;
+        let usual = Capabilities {
+            supports_dynamic_tools: true,
+            parallel_calls: is_openai || server == ChatServer::Vllm,
+            strict_schemas: is_openai,
+            forced_choice: match server {
+                ChatServer::Openai | ChatServer::Vllm => ForcedChoice::Named,
+                ChatServer::LlamaCpp | ChatServer::Other => ForcedChoice::OnlyTool,
+            },
+            none_choice: is_openai,
+            native_deferred_loading: false,
+            image_input: is_openai,
+            structured_output: true,
+            context_tokens: self.context_tokens,
+        };
+        self.overrides.apply(usual)
+    }
+
+    fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
+        Box::pin(self.ask(request))
+    }
+}

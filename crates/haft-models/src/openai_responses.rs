@@ -1,0 +1,235 @@
+//! `OpenAI`'s Responses API, and servers that speak it.
+
+use haft_core::{
+    BoxFuture, Capabilities, ForcedChoice, Model, ModelError, ModelRequest, ModelStream,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::answer;
+use crate::config::{
+    CapabilityOverrides, ConfigError, Lookup, Parts, process_environment, required_variable,
+};
+use crate::http::{Connection, Http, Secret, Timeouts};
+use crate::lift::ResponsesLift;
+use crate::lower::responses::{self, Settings, ThoughtsBack};
+use crate::lower::tools::LeftOut;
+
+/// Where `OpenAI` itself answers.
+const BASE_URL: &str = "https://api.openai.com/v1";
+
+/// A model behind `OpenAI`'s Responses API.
+///
+/// Conversations are in this API's form already, so items go out nearly as they are. Nothing is
+/// stored at the provider unless [`store`](Self::store) says so; thoughts are then asked for in
+/// sealed form whenever an effort is named, and sent back with their turn.
+///
+/// ```
+/// use haft_core::Model;
+/// use haft_models::OpenAiResponses;
+/// let model = OpenAiResponses::new("gpt-5.2").api_key("sk-hunter2");
+/// assert_eq!((model.provider(), model.name()), ("openai", "gpt-5.2"));
+/// assert!(!format!("{model:?}").contains("hunter2"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct OpenAiResponses {
+    connection: Connection,
+    settings: Settings,
+}
+
+/// What a file can say about an `openai-responses` entry beside what it says about every one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ResponsesOptions {
+    /// See [`OpenAiResponses::store`].
+    pub store: bool,
+    /// See [`OpenAiResponses::sealed_thoughts`].
+    pub sealed_thoughts: bool,
+    /// See [`OpenAiResponses::thoughts_back`]: `sealed` or `plain`.
+    pub thoughts_back: ThoughtsBack,
+}
+
+impl OpenAiResponses {
+    /// A model by its name, without a key yet.
+    pub fn new(model: impl Into<String>) -> Self {
+        Self::at(Connection::new(BASE_URL), model)
+    }
+
+    /// A model by its name, with the key in `OPENAI_API_KEY`, at `OPENAI_BASE_URL` if that is set.
+    pub fn from_env(model: impl Into<String>) -> Result<Self, ConfigError> {
+        Self::from_env_with(model, &process_environment)
+    }
+
+    /// [`from_env`](Self::from_env), with variables from elsewhere.
+    ///
+    /// ```
+    /// use haft_models::OpenAiResponses;
+    /// let error = OpenAiResponses::from_env_with("gpt-5.2", &|_| None).unwrap_err();
+    /// assert!(error.to_string().contains("`OPENAI_API_KEY`"));
+    /// ```
+    pub fn from_env_with(
+        model: impl Into<String>,
+        variables: Lookup<'_>,
+    ) -> Result<Self, ConfigError> {
+        let key = required_variable("OPENAI_API_KEY", variables)?;
+        let base_url = variables("OPENAI_BASE_URL").filter(|url| !url.trim().is_empty());
+        let model = Self::new(model)
+            .base_url(base_url.as_deref().unwrap_or(BASE_URL))
+            .api_key(key);
+        model.connection.check()?;
+        Ok(model)
+    }
+
+    pub(crate) fn configured(parts: &Parts<'_>) -> Result<Self, ConfigError> {
+        let config = parts.config;
+        let mut model = Self::at(parts.connection(BASE_URL)?, config.model());
+        if let Some(key) = parts.api_key("OPENAI_API_KEY")? {
+            model = model.api_key(key);
+        }
+        model.connection = parts.checked(model.connection)?;
+        let options = config.responses.unwrap_or_default();
+        model.settings.store = options.store;
+        model.settings.sealed_thoughts = options.sealed_thoughts;
+        model.settings.thoughts_back = options.thoughts_back;
+        model.settings.extra.clone_from(&config.extra);
+        model.settings.capabilities.context_tokens = config.context_tokens;
+        Ok(model.with_capabilities(config.capabilities))
+    }
+
+    fn at(connection: Connection, model: impl Into<String>) -> Self {
+        Self {
+            connection,
+            settings: Settings {
+                model: model.into(),
+                capabilities: Capabilities {
+                    supports_dynamic_tools: true,
+                    parallel_calls: true,
+                    strict_schemas: true,
+                    forced_choice: ForcedChoice::Named,
+                    none_choice: true,
+                    native_deferred_loading: false,
+                    image_input: true,
+                    structured_output: true,
+                    context_tokens: None,
+                },
+                store: false,
+                sealed_thoughts: false,
+                thoughts_back: ThoughtsBack::default(),
+                extra: Map::new(),
+            },
+        }
+    }
+
+    /// Sets the key.
+    #[must_use]
+    pub fn api_key(mut self, key: impl Into<Secret>) -> Self {
+        self.connection = self.connection.bearer(key.into());
+        self
+    }
+
+    /// Sets where the server is, `/v1` included.
+    #[must_use]
+    pub fn base_url(mut self, base_url: &str) -> Self {
+        self.connection = self.connection.base_url(base_url);
+        self
+    }
+
+    /// Adds a header to every request.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl Into<Secret>) -> Self {
+        self.connection = self.connection.header(name, value.into());
+        self
+    }
+
+    /// Sets how long each wait may take.
+    #[must_use]
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.connection = self.connection.timeouts(timeouts);
+        self
+    }
+
+    /// Shares connections with other models.
+    #[must_use]
+    pub fn http(mut self, http: Http) -> Self {
+        self.connection = self.connection.http(http);
+        self
+    }
+
+    /// Sets whether the provider keeps the responses. It does not if nothing is said.
+    #[must_use]
+    pub fn store(mut self, store: bool) -> Self {
+        self.settings.store = store;
+        self
+    }
+
+    /// Sets whether sealed thoughts are asked for even where no effort is named: for models that
+    /// always think. Models that never do refuse such a request.
+    #[must_use]
+    pub fn sealed_thoughts(mut self, asked: bool) -> Self {
+        self.settings.sealed_thoughts = asked;
+        self
+    }
+
+    /// Sets which thoughts are sent back with the conversation.
+    #[must_use]
+    pub fn thoughts_back(mut self, thoughts: ThoughtsBack) -> Self {
+        self.settings.thoughts_back = thoughts;
+        self
+    }
+
+    /// Sets members to put into every request as they are.
+    #[must_use]
+    pub fn extra(mut self, extra: Map<String, Value>) -> Self {
+        self.settings.extra = extra;
+        self
+    }
+
+    /// Changes what the server is taken to be able to do; the lowering goes by it.
+    #[must_use]
+    pub fn with_capabilities(mut self, overrides: CapabilityOverrides) -> Self {
+        self.settings.capabilities = overrides.apply(self.settings.capabilities);
+        self
+    }
+
+    /// Sets how many tokens fit.
+    #[must_use]
+    pub fn context_tokens(mut self, tokens: u64) -> Self {
+        self.settings.capabilities.context_tokens = Some(tokens);
+        self
+    }
+
+    /// The tools of a request that this model would not be shown, and why.
+    pub fn left_out(&self, request: &ModelRequest) -> Vec<LeftOut> {
+        responses::tools(request, &self.settings)
+            .left_out()
+            .to_vec()
+    }
+}
+
+impl Model for OpenAiResponses {
+    fn name(&self) -> &str {
+        &self.settings.model
+    }
+
+    fn provider(&self) -> &'static str {
+        "openai"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.settings.capabilities.clone()
+    }
+
+    fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
+        Box::pin(async move {
+            let lowered = responses::lower(&request, &self.settings)?;
+            let wanted = request.options.stream;
+            let accept = answer::accepts(wanted);
+            let body = self
+                .connection
+                .post("responses", lowered.body, accept)
+                .await?;
+            let lift = ResponsesLift::default();
+            answer::of(body, wanted, lift, ResponsesLift::whole, lowered.tools).await
+        })
+    }
+}

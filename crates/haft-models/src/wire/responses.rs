@@ -1,0 +1,186 @@
+//! What a Responses server sends, as far as it is read here.
+//!
+//! Everything is optional: servers leave out `sequence_number`, `output_index`, ids and whole
+//! events. Items are read one by one, so that one odd field does not lose the answer.
+
+use haft_core::{Item, ModelError, ModelErrorKind, Usage};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::arguments;
+
+/// One streamed event of any type. Members are read where they are needed: another event may use
+/// the same name for something else.
+#[derive(Deserialize)]
+pub(crate) struct Event<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: Option<String>,
+    pub(crate) output_index: Option<Value>,
+    #[serde(borrow)]
+    pub(crate) item_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) refusal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) item: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) response: Option<&'a RawValue>,
+    pub(crate) error: Option<Value>,
+}
+
+/// The response object, in a terminal event or as a whole answer.
+#[derive(Deserialize)]
+pub(crate) struct Response<'a> {
+    pub(crate) id: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) status: Option<String>,
+    #[serde(borrow)]
+    pub(crate) output: Option<Vec<&'a RawValue>>,
+    pub(crate) usage: Option<WireUsage>,
+    pub(crate) incomplete_details: Option<Incomplete>,
+    pub(crate) error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Incomplete {
+    pub(crate) reason: Option<String>,
+}
+
+/// Tokens as this protocol counts them.
+#[derive(Deserialize)]
+pub(crate) struct WireUsage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    input_tokens_details: Option<InputDetails>,
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Deserialize)]
+struct InputDetails {
+    cached_tokens: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct OutputDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+impl From<WireUsage> for Usage {
+    fn from(wire: WireUsage) -> Self {
+        Self {
+            input_tokens: wire.input_tokens.unwrap_or(0),
+            cached_input_tokens: wire
+                .input_tokens_details
+                .and_then(|details| details.cached_tokens)
+                .unwrap_or(0),
+            output_tokens: wire.output_tokens.unwrap_or(0),
+            reasoning_tokens: wire
+                .output_tokens_details
+                .and_then(|details| details.reasoning_tokens)
+                .unwrap_or(0),
+            requests: 1,
+        }
+    }
+}
+
+/// Reads one item of an answer.
+///
+/// Calls come with arguments as text, as an object or not at all; the text of an object is kept as
+/// it was written. `null` members count as absent.
+pub(crate) fn read_item(raw: &RawValue) -> Result<Item, ModelError> {
+    #[derive(Deserialize)]
+    struct Written<'a> {
+        #[serde(borrow)]
+        arguments: Option<&'a RawValue>,
+    }
+    let broken = |error: serde_json::Error| {
+        let message = format!("an item of the answer cannot be read: {error}");
+        ModelError::new(ModelErrorKind::Protocol, message)
+    };
+    let mut members: Map<String, Value> = serde_json::from_str(raw.get()).map_err(broken)?;
+    let known_status = ["in_progress", "completed", "incomplete"];
+    match members.get("type").and_then(Value::as_str) {
+        Some("function_call") => {
+            members.retain(|_, value| !value.is_null());
+            let written: Written<'_> = serde_json::from_str(raw.get()).map_err(broken)?;
+            let written = arguments(written.arguments).unwrap_or_default();
+            members.insert("arguments".into(), written.into());
+            for key in ["call_id", "name"] {
+                if !members.get(key).is_some_and(Value::is_string) {
+                    members.insert(key.into(), "".into());
+                }
+            }
+        }
+        Some("message") => {
+            members.retain(|_, value| !value.is_null());
+            members.entry("role").or_insert_with(|| "assistant".into());
+            members.entry("content").or_insert_with(|| json!([]));
+        }
+        Some("reasoning") => members.retain(|_, value| !value.is_null()),
+        _ => return serde_json::from_value(Value::Object(members)).map_err(broken),
+    }
+    if members
+        .get("status")
+        .is_some_and(|status| !known_status.iter().any(|known| status == known))
+    {
+        members.shift_remove("status");
+    }
+    serde_json::from_value(Value::Object(members)).map_err(broken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Item {
+        read_item(&RawValue::from_string(json.into()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn arguments_of_every_shape_become_text() {
+        for (written, expected) in [
+            (r#""{\"a\" :1}""#, r#"{"a" :1}"#),
+            (
+                r#"{"a" : 12345678901234567890123}"#,
+                r#"{"a" : 12345678901234567890123}"#,
+            ),
+            ("null", ""),
+            (r#""""#, ""),
+        ] {
+            let item = read(&format!(
+                r#"{{"type":"function_call","id":null,"status":"searching","name":"n","arguments":{written}}}"#
+            ));
+            assert_eq!(item, Item::function_call("", "n", expected));
+        }
+    }
+
+    #[test]
+    fn null_members_count_as_absent() {
+        let item = read(r#"{"type":"reasoning","summary":null,"content":null,"status":null}"#);
+        assert_eq!(item, Item::Reasoning(haft_core::Reasoning::default()));
+        let item = read(r#"{"type":"message","content":null}"#);
+        assert_eq!(item.text(), "");
+    }
+
+    #[test]
+    fn unknown_items_stay_as_they_came() {
+        let item = read(r#"{"type":"web_search_call","id":"ws_1","status":"failed","x":null}"#);
+        assert_eq!(
+            serde_json::to_string(&item).unwrap(),
+            r#"{"type":"web_search_call","id":"ws_1","status":"failed","x":null}"#
+        );
+    }
+
+    #[test]
+    fn an_item_that_is_no_object_is_an_error() {
+        let raw = RawValue::from_string("[1]".into()).unwrap();
+        let error = read_item(&raw).unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Protocol);
+    }
+}

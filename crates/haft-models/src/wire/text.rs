@@ -1,0 +1,92 @@
+//! Reading members that may be anything.
+
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Error, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// The text of a member; none if it is something else.
+pub(crate) fn text(raw: Option<&RawValue>) -> Option<String> {
+    let json = raw?.get();
+    let is_text = json.starts_with('"');
+    is_text
+        .then(|| serde_json::from_str::<Lossy>(json).ok())
+        .flatten()
+        .map(|text| text.0)
+}
+
+/// The arguments of a call, or a piece of them: text as it is, anything else as its JSON, byte for
+/// byte. Nothing for `null`.
+pub(crate) fn arguments(raw: Option<&RawValue>) -> Option<String> {
+    let raw = raw.filter(|raw| raw.get() != "null")?;
+    Some(text(Some(raw)).unwrap_or_else(|| raw.get().to_owned()))
+}
+
+/// A member of this type; none if it is something else.
+pub(crate) fn read<T: DeserializeOwned>(raw: Option<&RawValue>) -> Option<T> {
+    serde_json::from_str(raw?.get()).ok()
+}
+
+/// Text in which half a surrogate pair is replaced: servers cut between the halves.
+struct Lossy(String);
+
+impl<'de> Deserialize<'de> for Lossy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnyText;
+
+        impl Visitor<'_> for AnyText {
+            type Value = Lossy;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Lossy, E> {
+                Ok(Lossy(text.to_owned()))
+            }
+
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Lossy, E> {
+                Ok(Lossy(String::from_utf8_lossy(bytes).into_owned()))
+            }
+        }
+        // As bytes, because as text half a pair is refused.
+        deserializer.deserialize_bytes(AnyText)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn text_is_read_and_half_a_pair_is_replaced() {
+        assert_eq!(
+            text(Some(&raw(r#""a\u00e9\ud83d\ude00\n""#))).unwrap(),
+            "aé😀\n"
+        );
+        let half = text(Some(&raw(r#""a\ud83db""#))).unwrap();
+        assert!(
+            half.starts_with('a') && half.ends_with('b') && half.contains('\u{fffd}'),
+            "{half}"
+        );
+        assert_eq!(text(Some(&raw("3"))), None);
+    }
+
+    #[test]
+    fn arguments_keep_their_bytes() {
+        assert_eq!(
+            arguments(Some(&raw(r#"{"a" : 1.0}"#))).unwrap(),
+            r#"{"a" : 1.0}"#
+        );
+        assert_eq!(
+            arguments(Some(&raw(r#""{\"a\" : 1}""#))).unwrap(),
+            r#"{"a" : 1}"#
+        );
+        assert_eq!(arguments(Some(&raw("null"))), None);
+    }
+}

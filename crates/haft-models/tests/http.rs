@@ -1,0 +1,219 @@
+//! The way to a provider and back, over real connections.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::events::answer_of;
+use common::server::{Ending, Reply, Server};
+use haft_core::{Model as _, ModelError, ModelErrorKind, ModelRequest, Streaming};
+use haft_models::OpenAiChat;
+use haft_models::http::{Http, Timeouts};
+use serde_json::json;
+
+const KEY: &str = "sk-hunter2-hunter2-hunter2";
+
+fn asked() -> ModelRequest {
+    let mut request = ModelRequest {
+        conversation: "hi".into(),
+        ..ModelRequest::default()
+    };
+    request.options.stream = Streaming::Whole;
+    request
+}
+
+fn model(server: &Server) -> OpenAiChat {
+    OpenAiChat::new("m")
+        .api_key(KEY)
+        .base_url(&format!("{}/v1", server.url))
+}
+
+fn good() -> Reply {
+    Reply::json(
+        200,
+        json!({"id": "r", "choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}),
+    )
+}
+
+async fn error_of(reply: Reply) -> ModelError {
+    let server = Server::start([reply]).await;
+    answer_of(&model(&server), asked()).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn the_key_and_the_headers_reach_the_provider() {
+    let server = Server::start([good()]).await;
+    let model = model(&server).header("X-Project", "blue");
+    assert_eq!(answer_of(&model, asked()).await.unwrap().items.len(), 1);
+    let request = server.request();
+    assert_eq!(
+        (request.method.as_str(), request.path.as_str()),
+        ("POST", "/v1/chat/completions")
+    );
+    assert_eq!(
+        request.header("authorization"),
+        Some(format!("Bearer {KEY}").as_str())
+    );
+    assert_eq!(request.header("x-project"), Some("blue"));
+    assert_eq!(request.header("content-type"), Some("application/json"));
+}
+
+#[tokio::test]
+async fn a_refusal_keeps_the_providers_words_status_and_wait() {
+    let body = json!({"error": {"message": "slow down", "type": "requests", "code": "rate_limit_exceeded"}});
+    let error = error_of(Reply::json(429, body).header("retry-after", "7")).await;
+    assert_eq!(
+        error,
+        ModelError::new(ModelErrorKind::RateLimit, "slow down")
+            .with_status(429)
+            .with_code("rate_limit_exceeded")
+            .retry_after(Duration::from_secs(7))
+    );
+    let error = error_of(Reply::json(529, "{}").header("retry-after-ms", "1500")).await;
+    assert_eq!(error.kind, ModelErrorKind::ServerError);
+    assert_eq!(error.retry_after, Some(Duration::from_millis(1_500)));
+}
+
+#[tokio::test]
+async fn a_key_that_the_provider_echoes_is_not_in_the_error() {
+    let whole = json!({"error": {"message": format!("bad key {KEY}"), "code": KEY}});
+    let page = format!("<html><body>{KEY}{}</body></html>", "x".repeat(100_000));
+    let stream = format!("data: {{\"error\":{{\"message\":\"no {KEY}\"}}}}\n\n");
+    let long = format!("{}{KEY}", " ".repeat(64 * 1024 - 10));
+    for reply in [
+        Reply::json(401, whole.clone()),
+        Reply::json(200, whole),
+        Reply::json(502, page),
+        Reply::json(500, long),
+        Reply::sse(&stream),
+        Reply::json(200, format!("not json {KEY}")),
+    ] {
+        let error = error_of(reply.clone()).await;
+        let shown = format!("{error:?} {error}");
+        assert!(
+            !shown.contains("hunter2") && !shown.contains("sk-h"),
+            "{shown}"
+        );
+        assert!(shown.len() < 5_000);
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_a_proxy_becomes_a_short_text() {
+    let page = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title><style>b{}</style></head>\
+        <body><center><h1>502 Bad Gateway</h1></center><hr>nginx</body></html>";
+    let error = error_of(Reply::json(502, page)).await;
+    assert_eq!(
+        error.to_string(),
+        "the model's provider failed (HTTP 502): 502 Bad Gateway 502 Bad Gateway nginx"
+    );
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_origin_is_not_followed() {
+    let other = Server::start([good()]).await;
+    let target = format!("{}/v1/chat/completions", other.url);
+    for status in [301, 302, 307, 308] {
+        let error = error_of(Reply::json(status, "").header("location", &target)).await;
+        assert_eq!(error.kind, ModelErrorKind::NotFound);
+        assert!(error.message.contains(&other.url), "{error}");
+    }
+    assert!(
+        other.requests().is_empty(),
+        "no key leaves for another origin"
+    );
+}
+
+#[tokio::test]
+async fn a_redirect_on_the_same_origin_repeats_the_request() {
+    let moved = Reply::json(307, "").header("location", "/v2/chat/completions");
+    let server = Server::start([moved, good()]).await;
+    answer_of(&model(&server), asked()).await.unwrap();
+    let requests = server.requests();
+    assert_eq!(requests[1].path, "/v2/chat/completions");
+    assert_eq!(requests[0].body, requests[1].body);
+    let endless = Reply::json(308, "").header("location", "/v1/chat/completions");
+    let server = Server::start([endless]).await;
+    assert!(answer_of(&model(&server), asked()).await.is_err());
+    assert!(server.requests().len() <= 5);
+}
+
+#[tokio::test]
+async fn every_wait_ends() {
+    let short = Timeouts {
+        header: Duration::from_millis(50),
+        idle: Duration::from_millis(50),
+        ..Timeouts::default()
+    };
+    let started = Reply::sse("data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n")
+        .ending(Ending::Silent);
+    let server = Server::start([started]).await;
+    let error = answer_of(&model(&server).timeouts(short), asked())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Timeout);
+    // Accepts connections, and never answers.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let mute = OpenAiChat::new("m").base_url(&url).timeouts(short);
+    let error = answer_of(&mute, asked()).await.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Timeout);
+    assert!(error.message.contains("50ms"), "{error}");
+    // Nobody is there at all.
+    drop(listener);
+    let error = answer_of(&mute, asked()).await.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Unreachable);
+    assert!(!error.message.contains(&url), "{error}");
+}
+
+#[tokio::test]
+async fn an_endless_answer_is_refused() {
+    let bounded = Timeouts {
+        max_body_bytes: 10_000,
+        ..Timeouts::default()
+    };
+    let server = Server::start([Reply::json(200, "x".repeat(20_000))]).await;
+    let error = answer_of(&model(&server).timeouts(bounded), asked())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Protocol);
+    assert!(error.message.contains("10000 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn a_wrong_address_is_told_by_the_first_request() {
+    let error = answer_of(&OpenAiChat::new("m").base_url("nowhere"), asked())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::InvalidRequest);
+    let error = answer_of(&OpenAiChat::new("m").api_key("a\nb"), asked())
+        .await
+        .unwrap_err();
+    assert!(error.message.contains("`authorization`"), "{error}");
+}
+
+#[tokio::test]
+async fn connections_are_shared_and_used_again() {
+    let server = Server::start([good()]).await;
+    let http = Http::default();
+    let first = model(&server).http(http.clone());
+    let second = model(&server).http(http);
+    for _ in 0..3 {
+        answer_of(&first, asked()).await.unwrap();
+        answer_of(&second, asked()).await.unwrap();
+    }
+    assert_eq!(server.connections(), 1);
+    assert_eq!(first.capabilities(), second.capabilities());
+}
+
+#[tokio::test]
+async fn dropping_the_stream_closes_the_connection() {
+    let started = Reply::sse("data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n")
+        .ending(Ending::Silent);
+    let server = Server::start([started]).await;
+    let stream = model(&server).send(asked()).await;
+    drop(stream);
+    server.until_closed().await;
+}
