@@ -6,6 +6,9 @@
 //! ([`lower`]), sends them ([`http`]), cuts the answer into frames ([`frame`]) and lifts those to
 //! events.
 //!
+//! Beside them stand two models that need no network: [`ScriptedModel`], which answers from a script
+//! and remembers what it was asked, and [`OfflineModel`], which goes by rules.
+//!
 //! An adapter declares what its model can do and invents nothing: a call that was cut off arrives
 //! cut off, an answer that broke off is an error. It must never decide about tools, keep a
 //! conversation, or show a key to anybody but the provider that it is for.

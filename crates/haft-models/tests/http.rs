@@ -195,6 +195,19 @@ async fn a_wrong_address_is_told_by_the_first_request() {
 }
 
 #[tokio::test]
+async fn tls_needs_no_provider_installed_for_the_process() {
+    // Nobody listens there; setting TLS up comes first.
+    let error = answer_of(
+        &OpenAiChat::new("m").base_url("https://127.0.0.1:1/v1"),
+        asked(),
+    )
+    .await
+    .unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Unreachable);
+    assert!(!error.message.contains("TLS cannot be set up"), "{error}");
+}
+
+#[tokio::test]
 async fn connections_are_shared_and_used_again() {
     let server = Server::start([good()]).await;
     let http = Http::default();
@@ -205,7 +218,14 @@ async fn connections_are_shared_and_used_again() {
         answer_of(&second, asked()).await.unwrap();
     }
     assert_eq!(server.connections(), 1);
-    assert_eq!(first.capabilities(), second.capabilities());
+    let streamed =
+        Reply::sse("data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n");
+    let server = Server::start([streamed]).await;
+    let model = model(&server);
+    for _ in 0..5 {
+        answer_of(&model, asked()).await.unwrap();
+    }
+    assert_eq!(server.connections(), 1, "also after `[DONE]`");
 }
 
 #[tokio::test]

@@ -208,5 +208,4 @@ pub enum ConfigError {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

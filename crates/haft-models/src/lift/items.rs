@@ -246,6 +246,10 @@ impl Items {
                         name: name.clone(),
                     };
                     events.push_back(ModelEvent::ItemStarted { index, kind });
+                    if !arguments.is_empty() {
+                        let text = arguments.clone();
+                        events.push_back(ModelEvent::ArgumentsDelta { index, text });
+                    }
                 }
                 Item::FunctionCall(FunctionCall {
                     id: None,

@@ -14,6 +14,10 @@ use crate::http::Body;
 /// the answer often comes after it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long the end of a stream is waited for when nothing more is to come: a connection whose end
+/// was seen can be used again.
+const GOODBYE: Duration = Duration::from_millis(20);
+
 /// Makes events of frames.
 pub(crate) trait Lift: Send + 'static {
     /// What it reads.
@@ -92,7 +96,13 @@ impl<F: Frames, L: Lift<Frame = F::Frame>> State<F, L> {
     /// Takes one step: a frame, or the next bytes.
     async fn advance(&mut self) -> Result<(), ModelError> {
         if let Some(frame) = self.frames.next_frame() {
-            return self.frame(frame);
+            self.frame(frame)?;
+            if self.is_over {
+                self.body.wait_at_most(GOODBYE);
+                // What is still said is not read; neither is it an error any more.
+                let _ = self.body.chunk().await;
+            }
+            return Ok(());
         }
         match self.body.chunk().await {
             Ok(Some(chunk)) => {

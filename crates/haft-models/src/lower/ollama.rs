@@ -7,11 +7,10 @@ use haft_core::{
     CallOutput, Capabilities, ContentPart, Entry, FunctionCall, Item, Message, ModelError,
     ModelOptions, ModelRequest, Reasoning, RenderKey, Role, Streaming,
 };
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::body::{BodyWriter, json as to_json};
-use super::chat::{as_text, write_tool};
+use super::chat::{as_text, object_or_empty, write_tool};
 use super::offer::offer;
 use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
@@ -268,14 +267,9 @@ fn bytes_of(image_url: &str) -> Option<&str> {
 
 /// Arguments go back as an object. What is none was answered with an error already.
 fn tool_call(call: &FunctionCall) -> Vec<u8> {
-    let object = serde_json::from_str::<&RawValue>(call.arguments.trim())
-        .ok()
-        .map(RawValue::get)
-        .filter(|json| json.starts_with('{'))
-        .unwrap_or("{}");
     let mut function = BodyWriter::new([]);
     function.member("name", &call.name);
-    function.raw("arguments", object.as_bytes());
+    function.raw("arguments", object_or_empty(&call.arguments).as_bytes());
     let mut json = BodyWriter::new([]);
     json.raw("function", &function.finish());
     json.finish().into()

@@ -45,7 +45,7 @@ pub async fn answer_of(
 pub fn assembled(events: &[ModelEvent]) -> ModelResponse {
     let mut assembly = Assembly::default();
     events.iter().cloned().for_each(|event| assembly.add(event));
-    assembly.finish().expect("a finished answer")
+    assembly.take_finished().expect("a finished answer")
 }
 
 /// Checks what holds for every finished answer: it begins, each item begins, grows and is done, in

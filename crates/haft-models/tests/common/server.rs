@@ -40,6 +40,27 @@ pub struct Reply {
     pub ending: Ending,
 }
 
+/// The bytes of an answer, from text or JSON.
+pub struct Body(Vec<u8>);
+
+impl From<&str> for Body {
+    fn from(text: &str) -> Self {
+        Self(text.as_bytes().to_vec())
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Self(text.into_bytes())
+    }
+}
+
+impl From<Value> for Body {
+    fn from(json: Value) -> Self {
+        Self(json.to_string().into_bytes())
+    }
+}
+
 /// How an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -53,11 +74,11 @@ pub enum Ending {
 
 impl Reply {
     /// A JSON answer in one piece.
-    pub fn json(status: u16, json: impl ToString) -> Self {
+    pub fn json(status: u16, json: impl Into<Body>) -> Self {
         Self {
             status,
             headers: vec![("content-type".into(), "application/json".into())],
-            pieces: vec![json.to_string().into_bytes()],
+            pieces: vec![json.into().0],
             ending: Ending::Clean,
         }
     }
@@ -188,8 +209,8 @@ async fn connection(
     replies: Arc<Mutex<VecDeque<Reply>>>,
     seen: Arc<Mutex<Vec<Recorded>>>,
 ) {
-    // Pieces go out as they are; the system would wait to put them together.
-    let _ = stream.set_nodelay(true);
+    // Each piece leaves at once, as from a real server.
+    stream.set_nodelay(true).unwrap();
     let mut held = Vec::new();
     while let Some(request) = read_request(&mut stream, &mut held).await {
         seen.lock().unwrap().push(request);
@@ -208,16 +229,16 @@ async fn connection(
     }
 }
 
-async fn read_request(stream: &mut TcpStream, held: &mut Vec<u8>) -> Option<Recorded> {
+async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Recorded> {
     let head_end = loop {
-        if let Some(at) = held.windows(4).position(|window| window == b"\r\n\r\n") {
+        if let Some(at) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
             break at + 4;
         }
-        if stream.read_buf(held).await.ok()? == 0 {
+        if stream.read_buf(buffer).await.ok()? == 0 {
             return None;
         }
     };
-    let head = String::from_utf8(held[..head_end].to_vec()).ok()?;
+    let head = String::from_utf8(buffer[..head_end].to_vec()).ok()?;
     let mut lines = head.lines();
     let mut first = lines.next()?.split(' ');
     let (method, path) = (first.next()?.to_owned(), first.next()?.to_owned());
@@ -227,13 +248,13 @@ async fn read_request(stream: &mut TcpStream, held: &mut Vec<u8>) -> Option<Reco
         .collect();
     let length = headers.iter().find(|(name, _)| name == "content-length");
     let length: usize = length.map_or(0, |(_, value)| value.parse().unwrap());
-    while held.len() < head_end + length {
-        if stream.read_buf(held).await.ok()? == 0 {
+    while buffer.len() < head_end + length {
+        if stream.read_buf(buffer).await.ok()? == 0 {
             return None;
         }
     }
-    let body = held[head_end..head_end + length].to_vec();
-    held.drain(..head_end + length);
+    let body = buffer[head_end..head_end + length].to_vec();
+    buffer.drain(..head_end + length);
     Some(Recorded {
         method,
         path,
@@ -248,7 +269,7 @@ async fn play(stream: &mut TcpStream, reply: &Reply) -> std::io::Result<()> {
         reply.status
     );
     for (name, value) in &reply.headers {
-        head.push_str(&format!("{name}: {value}\r\n"));
+        head.extend([name.as_str(), ": ", value.as_str(), "\r\n"]);
     }
     stream.write_all(format!("{head}\r\n").as_bytes()).await?;
     for piece in reply.pieces.iter().filter(|piece| !piece.is_empty()) {

@@ -24,7 +24,7 @@ fn response(events: Vec<ModelEvent>) -> ModelResponse {
     for event in events {
         assembly.add(event);
     }
-    assembly.finish().unwrap()
+    assembly.take_finished().unwrap()
 }
 
 const START: &str = r#"{"type":"message_start","message":{"id":"msg_1","model":"claude-x","content":[],"usage":{"input_tokens":3,"cache_creation_input_tokens":5,"cache_read_input_tokens":7,"output_tokens":1}}}"#;

@@ -25,7 +25,7 @@ fn response(events: &[ModelEvent]) -> ModelResponse {
     for event in events {
         assembly.add(event.clone());
     }
-    assembly.finish().unwrap()
+    assembly.take_finished().unwrap()
 }
 
 /// What the deltas of the item at `index` add up to.

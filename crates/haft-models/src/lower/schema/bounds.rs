@@ -30,7 +30,38 @@ pub(super) fn check(schema: &Value) -> Result<(), Dropped> {
         if count > MAX_SUBSCHEMAS {
             return Err(too_many());
         }
-        haft_core::subschemas(schema, |_, sub| open.push((sub, depth + 1)));
+        well_formed(schema)?;
+        haft_core::subschemas(schema, |keyword, sub| {
+            // Here lists of names stand beside schemas.
+            if !(keyword == "dependencies" && sub.is_array()) {
+                open.push((sub, depth + 1));
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Refuses what no provider takes for a schema, and what would be misread here.
+fn well_formed(schema: &Value) -> Result<(), Dropped> {
+    let Some(members) = schema.as_object() else {
+        return match schema {
+            Value::Bool(_) | Value::Null => Ok(()),
+            _ => Err(Dropped::because("it holds a schema that is no object")),
+        };
+    };
+    for (keyword, value) in members {
+        let is_right = match keyword.as_str() {
+            "$ref" | "$dynamicRef" | "$recursiveRef" => value.is_string(),
+            "properties" | "patternProperties" | "$defs" | "definitions" => value.is_object(),
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" | "enum" => value.is_array(),
+            "type" => value.is_string() || value.is_array(),
+            _ => true,
+        };
+        if !is_right {
+            return Err(Dropped::because(format_args!(
+                "`{keyword}` is of a wrong type"
+            )));
+        }
     }
     Ok(())
 }

@@ -177,5 +177,6 @@ fn root_object(schema: &mut Value) -> Result<(), Dropped> {
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
+mod invariants;
+#[cfg(test)]
 mod tests;

@@ -4,8 +4,19 @@
 use haft_core::{subschemas, subschemas_mut};
 use serde_json::{Value, json};
 
-/// `true` and `false` in place of schemas become objects; a list of `items` becomes one schema.
+/// `true` and `false` in place of schemas become objects; a list of `items` becomes one schema; a
+/// `required` that is no list, as very old schemas have it, goes.
 pub(super) fn simplify(schema: &mut Value) {
+    if schema.is_null() {
+        *schema = json!({});
+    }
+    if let Some(members) = schema.as_object_mut()
+        && members
+            .get("required")
+            .is_some_and(|required| !required.is_array())
+    {
+        members.shift_remove("required");
+    }
     if let Value::Bool(anything) = schema {
         *schema = if *anything {
             json!({})
@@ -31,7 +42,8 @@ pub(super) fn simplify(schema: &mut Value) {
                 | "unevaluatedItems"
                 | "unevaluatedProperties"
         );
-        if !(may_be_boolean && sub.is_boolean()) {
+        let are_names = keyword == "dependencies" && sub.is_array();
+        if !(may_be_boolean && sub.is_boolean() || are_names) {
             simplify(sub);
         }
     });

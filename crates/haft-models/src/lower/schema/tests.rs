@@ -1,7 +1,6 @@
 #![allow(clippy::needless_pass_by_value, reason = "literals read better")]
 
 use super::*;
-use std::path::PathBuf;
 
 fn lowered(schema: Value, profile: Profile) -> Value {
     lower(&schema, profile).unwrap().schema
@@ -302,7 +301,7 @@ fn anthropic_names_are_legal_unique_and_mapped_back() {
         json!({"a_b_3": ["a_b_2"]})
     );
     assert_eq!(result.key_map.len(), 5);
-    check_keys(&result.schema);
+    super::invariants::check_keys(&result.schema);
     let written =
         json!({"a_b_2": {"a_b_2": "x", "__2": 1}, "a_b": 2, "a_b_3": [{"a_b_3": 3}], "_": 4});
     let restored: Value =
@@ -372,112 +371,4 @@ fn prose_is_cleaned_and_cut_longest_first() {
         (MAX_TOOL_BYTES - 20..=MAX_TOOL_BYTES).contains(&size),
         "{size}"
     );
-}
-
-/// Walks all subschemas.
-fn each(schema: &Value, check: &mut dyn FnMut(&Value)) {
-    check(schema);
-    haft_core::subschemas(schema, |_, sub| each(sub, check));
-}
-
-fn check_keys(schema: &Value) {
-    each(schema, &mut |schema| {
-        for key in schema["properties"]
-            .as_object()
-            .into_iter()
-            .flat_map(Map::keys)
-        {
-            let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-            assert!(
-                (1..=64).contains(&key.len()) && key.bytes().all(legal),
-                "{key}"
-            );
-        }
-    });
-}
-
-fn check_invariants(result: &Lowered, profile: Profile) {
-    let root = &result.schema;
-    assert_eq!(root["type"], "object");
-    assert!(root["properties"].is_object());
-    if profile != Profile::Gemini {
-        for keyword in ["oneOf", "anyOf", "allOf", "enum", "const", "not"] {
-            assert!(root.get(keyword).is_none(), "{keyword}: {root}");
-        }
-    }
-    each(root, &mut |schema| {
-        for keyword in ["$ref", "$schema", "$id", "$comment", "$defs", "definitions"] {
-            assert!(schema.get(keyword).is_none(), "{keyword}: {schema}");
-        }
-        let open = matches!(
-            profile,
-            Profile::Openai | Profile::OpenaiStrict | Profile::Generic
-        );
-        if open && plain::names_type(schema.get("type"), "object") {
-            assert!(schema["properties"].is_object(), "{schema}");
-        }
-        if open && plain::names_type(schema.get("type"), "array") {
-            assert!(schema["items"].is_object(), "{schema}");
-        }
-        if result.strict && schema["type"] == "object" {
-            assert_eq!(schema["additionalProperties"], false);
-            let names: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
-            assert_eq!(schema["required"], json!(names));
-        }
-        if profile == Profile::GeminiOpenapi {
-            assert!(schema.get("type").is_none_or(Value::is_string), "{schema}");
-            for keyword in [
-                "additionalProperties",
-                "propertyNames",
-                "const",
-                "exclusiveMinimum",
-                "oneOf",
-                "allOf",
-            ] {
-                assert!(schema.get(keyword).is_none(), "{keyword}: {schema}");
-            }
-            let listed = schema.get("enum").and_then(Value::as_array);
-            assert!(
-                listed.into_iter().flatten().all(Value::is_string),
-                "{schema}"
-            );
-        }
-    });
-    if profile == Profile::Anthropic {
-        check_keys(root);
-    }
-    let again = lower(root, profile).unwrap();
-    assert_eq!(&again.schema, root, "what is lowered stays as it is");
-}
-
-/// The shared data beside the workspace, or where the variable says.
-fn corpus() -> Option<PathBuf> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let folder = std::env::var_os("HAFT_SHARED").map_or(beside, PathBuf::from);
-    Some(folder.join("data/mcp-tooldefs")).filter(|folder| folder.is_dir())
-}
-
-#[test]
-#[allow(clippy::print_stderr, reason = "says why nothing was tested")]
-fn every_tool_of_the_corpus_is_lowered_to_every_profile() {
-    let Some(folder) = corpus() else {
-        return eprintln!("skipped: no corpus of tools; set `HAFT_SHARED` to where `data` is");
-    };
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "json") {
-            continue;
-        }
-        let tools: Vec<Value> = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        for tool in tools {
-            count += 1;
-            for profile in Profile::ALL {
-                let result = lower(&tool["inputSchema"], profile)
-                    .unwrap_or_else(|reason| panic!("{}: {reason}", tool["name"]));
-                check_invariants(&result, profile);
-            }
-        }
-    }
-    assert!(count >= 116, "{count}");
 }

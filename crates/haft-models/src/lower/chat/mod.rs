@@ -1,20 +1,20 @@
 //! Requests of Chat Completions.
 
+mod pieces;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft_core::{
-    Capabilities, ContentPart, Entry, FunctionCall, FunctionCallOutput, Item, Message, ModelError,
-    ModelRequest, Reasoning, RenderKey, Role, Streaming,
-};
+use haft_core::{Capabilities, ModelError, ModelRequest, RenderKey, Streaming};
 use serde_json::{Map, Value, json};
 
 use super::body::{BodyWriter, json as to_json};
 use super::offer::{Choice, offer};
 use super::schema::Profile;
 use super::tools::{RenderedTools, Shown, ToolForm, render_tools};
-use super::turns::{Step, Turn, leave_out, steps};
-use crate::lift::REASONING_FIELD;
+use super::turns::{Step, Turn, steps};
+use pieces::{Piece, piece};
+pub(super) use pieces::{as_text, object_or_empty};
 
 /// What a request depends on beside itself.
 #[derive(Debug)]
@@ -199,170 +199,10 @@ fn append(list: &mut Vec<u8>, piece: &[u8], between: &[u8]) {
     list.extend_from_slice(piece);
 }
 
-/// What an item adds to a request.
-#[derive(Debug)]
-enum Piece {
-    /// A whole message.
-    Message(Vec<u8>),
-    /// Text of an assistant message: the inside of a JSON string.
-    Text(Vec<u8>),
-    /// Thoughts, under their provider's name: the inside of a JSON string.
-    Thoughts(&'static str, Vec<u8>),
-    /// An entry of `tool_calls`.
-    Call(Vec<u8>),
-    /// A tool message, and the parts that it cannot hold.
-    Output {
-        message: Vec<u8>,
-        images: Vec<u8>,
-    },
-    Nothing,
-}
-
-/// An item rendered, once for each form.
-fn piece(entry: &Entry, form: &ChatForm<'_>) -> Arc<Piece> {
-    let images = form.capabilities.image_input;
-    let variant = u64::from(images) + 2 * u64::from(form.developer_role);
-    entry
-        .rendered()
-        .get(RenderKey::new("chat").variant(variant), || {
-            #[cfg(test)]
-            tests::RENDERED.with(|count| count.set(count.get() + 1));
-            match entry.item() {
-                Item::Message(message) if message.role == Role::Assistant => assistant(message),
-                Item::Message(message) => said(message, form),
-                Item::FunctionCall(call) => tool_call(call),
-                Item::FunctionCallOutput(output) => tool_output(output, form),
-                Item::Reasoning(reasoning) => thoughts(reasoning),
-                _ => {
-                    leave_out(entry);
-                    Piece::Nothing
-                }
-            }
-        })
-}
-
-/// The inside of a JSON string.
-fn inside(text: &str) -> Vec<u8> {
-    let json = to_json(text);
-    json[1..json.len() - 1].to_vec()
-}
-
-fn assistant(message: &Message) -> Piece {
-    let texts: Vec<_> = message
-        .content
-        .iter()
-        .filter_map(|part| match part {
-            ContentPart::Refusal { refusal } => Some(refusal.as_str()),
-            part => part.text(),
-        })
-        .collect();
-    Piece::Text(inside(&texts.join("\n")))
-}
-
-fn said(message: &Message, form: &ChatForm<'_>) -> Piece {
-    let role = match message.role {
-        Role::User => "user",
-        _ => host_role(form),
-    };
-    let has_image = |part: &ContentPart| matches!(part, ContentPart::InputImage { .. });
-    let content = if form.capabilities.image_input && message.content.iter().any(has_image) {
-        message.content.iter().map(content_part).collect()
-    } else {
-        let texts: Vec<_> = message.content.iter().map(as_text).collect();
-        Value::String(texts.join("\n"))
-    };
-    Piece::Message(to_json(&json!({"role": role, "content": content})))
-}
-
-fn content_part(part: &ContentPart) -> Value {
-    match part {
-        ContentPart::InputImage { image_url, detail } => {
-            let mut image = json!({"url": image_url});
-            if let Some(detail) = detail {
-                image["detail"] = detail.as_str().into();
-            }
-            json!({"type": "image_url", "image_url": image})
-        }
-        part => json!({"type": "text", "text": as_text(part)}),
-    }
-}
-
-/// A part in words; what is no text is named in brackets.
-pub(super) fn as_text(part: &ContentPart) -> String {
-    match part {
-        ContentPart::InputImage { .. } => {
-            tracing::warn!("an image is left out: the model does not take images");
-            String::from("[image]")
-        }
-        ContentPart::Refusal { refusal } => refusal.clone(),
-        ContentPart::Other(members) => {
-            let kind = members
-                .get("type")
-                .and_then(Value::as_str)
-                .unwrap_or("unknown");
-            tracing::warn!(
-                kind,
-                "a part of a message is left out: this provider has no place for it"
-            );
-            format!("[unsupported content: {kind}]")
-        }
-        part => part.text().unwrap_or_default().to_owned(),
-    }
-}
-
-fn tool_call(call: &FunctionCall) -> Piece {
-    Piece::Call(to_json(&json!({
-        "id": call.call_id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments},
-    })))
-}
-
-fn tool_output(output: &FunctionCallOutput, form: &ChatForm<'_>) -> Piece {
-    let message = json!({
-        "role": "tool",
-        "tool_call_id": output.call_id,
-        "content": output.output.to_text(),
-    });
-    let mut images = Vec::new();
-    if let haft_core::CallOutput::Parts(parts) = &output.output
-        && form.capabilities.image_input
-    {
-        let pictures = parts
-            .iter()
-            .filter(|part| matches!(part, ContentPart::InputImage { .. }));
-        let pictures: Vec<_> = pictures.map(|part| to_json(&content_part(part))).collect();
-        if !pictures.is_empty() {
-            let words = format!("From the output of call `{}`:", output.call_id);
-            images = to_json(&json!({"type": "text", "text": words}));
-            for picture in pictures {
-                append(&mut images, &picture, b",");
-            }
-        }
-    }
-    Piece::Output {
-        message: to_json(&message),
-        images,
-    }
-}
-
-/// Thoughts go back only to where they came from: this protocol, under the name they had.
-fn thoughts(reasoning: &Reasoning) -> Piece {
-    let given = reasoning.extra.get(REASONING_FIELD).and_then(Value::as_str);
-    let known = ["reasoning_content", "reasoning"];
-    match known.into_iter().find(|field| given == Some(*field)) {
-        Some(field) => {
-            let texts = reasoning.content.iter().filter_map(ContentPart::text);
-            Piece::Thoughts(field, inside(&texts.collect::<String>()))
-        }
-        None => Piece::Nothing,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haft_core::Conversation;
+    use haft_core::{Conversation, Item};
     use std::cell::Cell;
 
     thread_local! {

@@ -1,0 +1,71 @@
+//! Calls that a model wrote as text.
+
+use haft_core::{FinishReason, Item, ModelEvent, Streaming};
+use haft_models::ChatQuirks;
+use serde_json::json;
+
+use crate::common::events::{assembled, events_of};
+use crate::common::server::Server;
+use crate::{asked, chunks, model};
+
+const TEXT: &str =
+    "Sure.\n```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}\n```";
+
+async fn events(text: &str, finish: &str, recover_calls: bool) -> Vec<ModelEvent> {
+    let (first, second) = text.split_at(text.len() / 2);
+    let server = Server::start([chunks(&[
+        json!({"choices": [{"delta": {"content": first}}]}),
+        json!({"choices": [{"delta": {"content": second}, "finish_reason": finish}]}),
+    ])])
+    .await;
+    let quirks = ChatQuirks {
+        recover_calls,
+        ..ChatQuirks::default()
+    };
+    let (events, error) = events_of(&model(&server).quirks(quirks), asked(Streaming::Pieces)).await;
+    assert_eq!(error, None);
+    events
+}
+
+#[tokio::test]
+async fn a_call_in_a_fence_is_found_and_marked() {
+    let response = assembled(&events(TEXT, "stop", true).await);
+    assert_eq!(response.items[0].text(), "Sure.");
+    let Item::FunctionCall(call) = &response.items[1] else {
+        panic!("a call")
+    };
+    assert_eq!(
+        (call.name.as_str(), call.call_id.as_str()),
+        ("get_weather", "")
+    );
+    assert_eq!(call.arguments, "{\"city\": \"Oslo\"}");
+    assert_eq!(call.extra["recovered"], true);
+}
+
+#[tokio::test]
+async fn nothing_is_found_unless_asked_for() {
+    let response = assembled(&events(TEXT, "stop", false).await);
+    assert_eq!(response.items.len(), 1);
+    assert_eq!(response.items[0].text(), TEXT);
+}
+
+#[tokio::test]
+async fn text_that_is_no_call_or_was_cut_off_stays_text() {
+    let unknown = TEXT.replace("get_weather", "rm");
+    for (text, finish) in [
+        ("Just words.", "stop"),
+        (unknown.as_str(), "stop"),
+        (TEXT, "length"),
+    ] {
+        let events = events(text, finish, true).await;
+        let response = assembled(&events);
+        assert_eq!(response.items.len(), 1, "{text}");
+        assert_eq!(response.items[0].text(), text);
+        assert_eq!(response.finish == FinishReason::Normal, finish == "stop");
+        let deltas: Vec<_> = events
+            .iter()
+            .filter(|event| matches!(event, ModelEvent::TextDelta { .. }))
+            .collect();
+        assert_eq!(deltas.len(), 1, "held back until it was clear");
+    }
+}
