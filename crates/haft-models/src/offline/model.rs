@@ -37,7 +37,7 @@ use super::plan::plan;
 /// while let Some(event) = events.next().await {
 ///     answer.add(event?);
 /// }
-/// let Some(Item::FunctionCall(call)) = answer.finish().and_then(|it| it.items.into_iter().next())
+/// let Some(Item::FunctionCall(call)) = answer.take_finished().and_then(|it| it.items.into_iter().next())
 /// else { unreachable!() };
 /// assert_eq!((&*call.name, &*call.arguments), ("get_weather", r#"{"city":"New York"}"#));
 /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
