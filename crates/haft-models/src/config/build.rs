@@ -6,7 +6,8 @@ use haft_core::Model;
 
 use super::{Adapter, ConfigError, Lookup, ModelConfig, process_environment, required_variable};
 use crate::http::{Connection, Http, Secret};
-use crate::{Anthropic, Ollama, OpenAiChat, OpenAiResponses};
+use crate::scripted::Script;
+use crate::{Anthropic, OfflineModel, Ollama, OpenAiChat, OpenAiResponses, ScriptedModel};
 
 /// Makes the model that an entry describes.
 pub fn from_config(config: &ModelConfig) -> Result<Arc<dyn Model>, ConfigError> {
@@ -34,6 +35,7 @@ pub fn from_config_with(
             Adapter::OpenaiResponses,
         ),
         ("anthropic", config.anthropic.is_some(), Adapter::Anthropic),
+        ("script", config.script.is_some(), Adapter::Scripted),
     ] {
         if is_given && config.adapter != adapter {
             let reason = format!("it is for `adapter = \"{}\"` only", adapter.as_str());
@@ -50,12 +52,22 @@ pub fn from_config_with(
         Adapter::OpenaiResponses => Arc::new(OpenAiResponses::configured(&parts)?),
         Adapter::OpenaiChat => Arc::new(OpenAiChat::configured(&parts)?),
         Adapter::Ollama => Arc::new(Ollama::configured(&parts)?),
-        // Each further adapter: `Adapter::X => Arc::new(X::configured(&parts)?)`.
-        other => {
-            let reason = format!("`{}` is not part of this build", other.as_str());
-            return Err(config.invalid("adapter", reason));
-        }
+        Adapter::Scripted => Arc::new(scripted(config)?),
+        Adapter::Offline => Arc::new(OfflineModel::new()),
     })
+}
+
+/// The model that answers from the file that the entry names.
+fn scripted(config: &ModelConfig) -> Result<ScriptedModel, ConfigError> {
+    let Some(path) = &config.script else {
+        let reason = "it is missing: name the file of JSON lines to answer from";
+        return Err(config.invalid("script", reason));
+    };
+    let cannot =
+        |reason: String| config.invalid("script", format!("`{}`: {reason}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
+    let script = Script::from_json_lines(&text).map_err(|error| cannot(error.to_string()))?;
+    Ok(ScriptedModel::new(script).named(config.model()))
 }
 
 /// What every adapter makes itself from.

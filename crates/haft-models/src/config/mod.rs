@@ -92,6 +92,9 @@ pub struct ModelConfig {
     /// What is special about an `anthropic` model.
     #[serde(default)]
     pub anthropic: Option<crate::AnthropicOptions>,
+    /// The file of JSON lines that a `scripted` model answers from.
+    #[serde(default)]
+    pub script: Option<PathBuf>,
 }
 
 impl ModelConfig {
@@ -115,6 +118,7 @@ impl ModelConfig {
             chat: None,
             responses: None,
             anthropic: None,
+            script: None,
         }
     }
 

@@ -151,3 +151,28 @@ fn debug_output_shows_no_header() {
     let config = config(json!({"name": "a", "adapter": "ollama", "headers": {"x-key": "hunter2"}}));
     assert!(!format!("{config:?}").contains("hunter2"));
 }
+
+#[test]
+fn a_scripted_model_needs_a_script_that_can_be_read() {
+    let mut config = ModelConfig::new("play", Adapter::Scripted);
+    let missing = from_config(&config).map(|_| ()).unwrap_err().to_string();
+    assert!(
+        missing.starts_with("model `play`: `script`: it is missing"),
+        "{missing}"
+    );
+    config.script = Some("no/such/file.jsonl".into());
+    let unreadable = from_config(&config).map(|_| ()).unwrap_err().to_string();
+    assert!(unreadable.contains("`no/such/file.jsonl`"), "{unreadable}");
+    let path = std::env::temp_dir().join(format!("haft-script-{}.jsonl", std::process::id()));
+    std::fs::write(&path, "{\"text\": \"hi\"}\n").unwrap();
+    config.script = Some(path.clone());
+    let model = from_config(&config);
+    std::fs::remove_file(path).unwrap();
+    assert_eq!(model.unwrap().name(), "play");
+}
+
+#[test]
+fn the_offline_model_needs_nothing() {
+    let model = from_config(&ModelConfig::new("demo", Adapter::Offline)).unwrap();
+    assert!(!model.capabilities().native_deferred_loading);
+}
