@@ -220,6 +220,9 @@ impl Parser<'_> {
     }
 
     fn control(&mut self, c: char) -> Outcome {
+        if self.is_fence_line(c) {
+            return self.truncated();
+        }
         let after = match c {
             '\n' => "\\n",
             '\r' => "\\r",
@@ -231,6 +234,14 @@ impl Parser<'_> {
         let range = self.pos..self.pos + 1;
         self.pos += 1;
         self.edit(RepairKind::RawControl, range, after)
+    }
+
+    /// A line break, and behind it what closes the fence around the document: either the string
+    /// holds a fence of its own, or it was cut off and runs on into the prose behind.
+    fn is_fence_line(&self, c: char) -> bool {
+        let line = self.text[self.pos + 1..].trim_start_matches([' ', '\t']);
+        let is_fence = line.starts_with("```") || line.starts_with("~~~");
+        c == '\n' && self.enclosure.fence && is_fence && !self.is_preview()
     }
 
     // ---- the end of a string -------------------------------------------------------------------

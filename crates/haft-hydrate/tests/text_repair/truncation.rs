@@ -33,11 +33,14 @@ fn a_truncated_token_is_refused() {
         "{\"a\": \"the \"big",
         "Sure: {\"a\": \"x",
         "```json\n{\"a\": \"x\n```",
+        "```json\n{\"a\": \"hel\n```\nHe is 5'10\"",
         "{\"a\": 1, b",
     ];
     for input in cut {
         is_cut(input);
     }
+    // The end of the text says nothing here, and the fence in the string is still one too many.
+    refuses("~~~\n{\"a\": \"hel\n  ~~~\nso he said \"yes\"}");
 }
 
 #[test]
