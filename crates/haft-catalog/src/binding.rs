@@ -261,6 +261,7 @@ impl Binding {
     ) -> Appended {
         let mut tools_now = self.inner.tools.clone();
         let mut names = self.inner.by_name.clone();
+        let mut callable = self.inner.callable.clone();
         let (mut added, mut skipped, mut rejected) = (Vec::new(), Vec::new(), Vec::new());
         for reference in tools {
             let found = match resolve(&reference.into(), snapshot) {
@@ -280,6 +281,12 @@ impl Binding {
                     );
                     skipped.push(name);
                 } else {
+                    // haft's own tools serve the others; a subset of those does not shut them out.
+                    if let Callable::Only(allowed) = &mut callable
+                        && name.is_reserved()
+                    {
+                        allowed.push(name.clone());
+                    }
                     names.insert(name.clone(), tools_now.len());
                     tools_now.push(tool);
                     added.push(name);
@@ -294,7 +301,7 @@ impl Binding {
                     tools: tools_now,
                     by_name: names,
                     choice: self.inner.choice.clone(),
-                    callable: self.inner.callable.clone(),
+                    callable,
                 }),
             },
             added,

@@ -39,6 +39,10 @@ impl ToolObject for Presented {
     fn validator(&self) -> Option<Arc<dyn Validator>> {
         self.tool.validator()
     }
+
+    fn runs_here(&self) -> bool {
+        self.tool.runs_here()
+    }
 }
 
 struct PresentedCall {

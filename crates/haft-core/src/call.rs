@@ -1,5 +1,7 @@
 //! A tool call as the model wrote it, before anything was made of it.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -41,6 +43,15 @@ pub enum RawArguments {
     Text(String),
     /// A JSON value, from providers that send objects.
     Json(Value),
+}
+
+impl fmt::Display for RawArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Json(value) => value.fmt(f),
+        }
+    }
 }
 
 impl From<&str> for RawArguments {

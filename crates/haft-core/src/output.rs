@@ -186,6 +186,14 @@ impl ToolOutput {
         self.value.as_ref()
     }
 
+    /// How large the value is, where it is kept away from the model; 0 where it is not.
+    pub fn hidden_bytes(&self) -> usize {
+        match &self.value {
+            Some(value) if self.value_hidden => value.to_string().len(),
+            _ => 0,
+        }
+    }
+
     /// The rich content.
     pub fn as_parts(&self) -> &[OutputPart] {
         &self.parts
@@ -193,20 +201,34 @@ impl ToolOutput {
 
     /// What the model reads, as text: message, blank line, value. Images are named, not shown.
     pub fn text_for_model(&self) -> String {
-        let shown = self.value.as_ref().filter(|_| !self.value_hidden);
-        let mut pieces = Vec::new();
-        if !self.message.is_empty() {
-            pieces.push(self.message.clone());
-        }
-        if let Some(value) = shown {
-            pieces.push(self.rendered.clone().unwrap_or_else(|| render(value)));
-        }
-        pieces.extend(self.parts.iter().map(|part| match part {
-            OutputPart::Text { text } => text.clone(),
-            OutputPart::Image { media_type, .. } => format!("[image, {media_type}]"),
-            OutputPart::Structured { value } => render(value),
-        }));
+        let pieces: Vec<_> = self
+            .parts_for_model()
+            .into_iter()
+            .map(|part| match part {
+                OutputPart::Text { text } => text,
+                OutputPart::Image { media_type, .. } => format!("[image, {media_type}]"),
+                OutputPart::Structured { value } => render(&value),
+            })
+            .collect();
         pieces.join("\n\n")
+    }
+
+    /// What a model that sees images reads: texts and images, in order.
+    pub fn parts_for_model(&self) -> Vec<OutputPart> {
+        let message = Some(&self.message).filter(|message| !message.is_empty());
+        let value = self.value.as_ref().filter(|_| !self.value_hidden);
+        let value = value.map(|value| self.rendered.clone().unwrap_or_else(|| render(value)));
+        let texts = message.cloned().into_iter().chain(value);
+        let parts = self.parts.iter().map(|part| match part {
+            OutputPart::Structured { value } => OutputPart::Text {
+                text: render(value),
+            },
+            other => other.clone(),
+        });
+        texts
+            .map(|text| OutputPart::Text { text })
+            .chain(parts)
+            .collect()
     }
 }
 

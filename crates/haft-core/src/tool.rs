@@ -103,6 +103,12 @@ pub trait ToolObject: Send + Sync + 'static {
     fn validator(&self) -> Option<Arc<dyn Validator>> {
         None
     }
+
+    /// Whether it can run its calls. One that is only declared cannot: its calls go to an executor
+    /// of the run, or back to the caller.
+    fn runs_here(&self) -> bool {
+        true
+    }
 }
 
 impl fmt::Debug for dyn ToolObject {
@@ -331,6 +337,10 @@ impl ToolObject for FunctionTool {
 
     fn instantiate(&self, _: &Value) -> Result<Box<dyn HydratedTool>, InstantiateError> {
         Ok(Box::new(FunctionCall(Arc::clone(&self.0))))
+    }
+
+    fn runs_here(&self) -> bool {
+        false
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) const MAX_VALIDATIONS: u32 = 3;
 
 /// The form that an answer must have.
 #[derive(Clone)]
-pub struct AnswerContract {
+pub(crate) struct AnswerContract {
     format: OutputFormat,
     validator: Arc<dyn Validator>,
     /// Whether the type takes what the schema admits.
@@ -25,7 +25,7 @@ pub struct AnswerContract {
 
 impl AnswerContract {
     /// Compiles the schema.
-    pub fn new(name: impl Into<String>, schema: Value) -> Result<Self, SchemaError> {
+    pub(crate) fn new(name: impl Into<String>, schema: Value) -> Result<Self, SchemaError> {
         Ok(Self {
             validator: JsonSchemaFactory.compile(&schema)?,
             format: OutputFormat {
@@ -38,7 +38,7 @@ impl AnswerContract {
     }
 
     /// The form of a type.
-    pub fn of<T: DeserializeOwned + JsonSchema>() -> Result<Self, SchemaError> {
+    pub(crate) fn of<T: DeserializeOwned + JsonSchema>() -> Result<Self, SchemaError> {
         let schema = schema_of::<T>();
         let mut contract = Self::new("answer", schema)?;
         contract.instantiate = |value| match T::deserialize(value) {
@@ -88,17 +88,17 @@ impl AnswerContract {
         }
     }
 
-    /// What the model is told about an answer that does not fit.
+    /// What is wrong with an answer that does not fit.
     pub(crate) fn complaint(errors: &[HydrationError]) -> String {
         let told: Vec<_> = errors
             .iter()
             .take(8)
-            .map(|error| error.message.as_str())
+            // The words of hydration, which knows only arguments.
+            .map(|error| error.message.replace("arguments are", "it is"))
+            .map(|told| told.replace("the arguments were", "it was"))
             .collect();
-        format!(
-            "The answer does not match the required JSON schema: {}. Answer again with JSON only.",
-            told.join("; ")
-        )
+        let told = told.join("; ");
+        format!("The answer does not match the required JSON schema: {told}.")
     }
 }
 

@@ -33,6 +33,8 @@ impl Callbacks {
 
 fn tell<T: ?Sized>(hearers: &mut [Hearer<T>], what: &T) {
     for hear in hearers {
-        hear(what);
+        if let Err(panic) = haft_core::caught(|| hear(what)) {
+            tracing::error!(panic, "a callback panicked");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! own, questions to the approver, long results to files; whatever comes back goes into the machine.
 //! Dropping the driver drops the request and aborts the calls.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -46,9 +47,13 @@ pub(crate) type OnCheckpoint = dyn FnMut(&Session) + Send;
 pub(crate) struct Driver {
     machine: Machine,
     means: Means,
+    /// Tells the calls to stop; given with the run's own signal, and when this is dropped.
+    stop: StopOnDrop,
     clock: Clock,
     answer: Answering,
-    calls: JoinSet<(String, Input)>,
+    calls: JoinSet<Input>,
+    /// Which call each task runs: its place in the turn, and its id.
+    tasks: HashMap<tokio::task::Id, (usize, String)>,
     /// What came in and waits for its turn.
     inbox: Option<Input>,
     /// Questions and long results.
@@ -58,6 +63,15 @@ pub(crate) struct Driver {
     timer: Option<(Moment, Pin<Box<Sleep>>)>,
     hearing: Option<Pin<Box<Sleep>>>,
     grace: Option<Pin<Box<Sleep>>>,
+}
+
+/// A signal that is given at the latest when nobody can give it any more.
+struct StopOnDrop(Cancel);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
 }
 
 /// The request that is under way.
@@ -83,6 +97,7 @@ impl Driver {
     pub(crate) fn new(machine: Machine, means: Means) -> Self {
         let cancel = means.cancel.clone();
         Self {
+            stop: StopOnDrop(cancel.child()),
             machine,
             means,
             clock: Clock {
@@ -91,6 +106,7 @@ impl Driver {
             },
             answer: Answering::Nothing,
             calls: JoinSet::new(),
+            tasks: HashMap::new(),
             inbox: None,
             errands: FuturesUnordered::new(),
             progress: Arc::default(),
@@ -109,6 +125,11 @@ impl Driver {
     /// The next event; none after the last.
     pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<RunEvent>> {
         loop {
+            // Before anything that is waiting to be done: nothing starts after the signal.
+            if self.cancelled.is_some() && self.means.cancel.is_cancelled() {
+                self.cancelled = None;
+                self.machine.handle(Input::Cancel, self.clock.now());
+            }
             if let Some(effect) = self.machine.next_effect() {
                 if let Some(event) = self.perform(effect) {
                     return Poll::Ready(Some(event));
@@ -147,12 +168,17 @@ impl Driver {
                     .means
                     .context
                     .for_call(&ticket.tool_name, &ticket.call_id, ticket.access)
-                    .with_cancel(self.means.cancel.child())
+                    .with_cancel(self.stop.0.child())
                     .with_progress(Arc::clone(&self.progress) as _)
                     .with_transaction(ticket.transaction.clone());
-                self.calls.spawn(execute(ticket, context));
+                let identity = (ticket.call, ticket.call_id.clone());
+                let task = self.calls.spawn(execute(ticket, context));
+                self.tasks.insert(task.id(), identity);
             }
-            Effect::StopCalls => self.calls.abort_all(),
+            Effect::StopCalls => {
+                self.stop.0.cancel();
+                self.calls.abort_all();
+            }
             Effect::Ask {
                 call,
                 question,
@@ -191,7 +217,10 @@ impl Driver {
             }
             Effect::Checkpoint => {
                 if let Some(keep) = &mut self.means.on_checkpoint {
-                    keep(self.machine.checkpoint());
+                    let session = self.machine.checkpoint();
+                    if let Err(panic) = haft_core::caught(|| keep(session)) {
+                        tracing::error!(panic, "the checkpoint panicked");
+                    }
                 }
             }
         }
@@ -212,7 +241,42 @@ impl Driver {
         if let Poll::Ready(input) = self.poll_progress(cx) {
             return Poll::Ready(input);
         }
-        if let Poll::Ready(Some(Ok((call_id, finished)))) = self.calls.poll_join_next(cx) {
+        if let Poll::Ready(input) = self.poll_calls(cx) {
+            return Poll::Ready(input);
+        }
+        if let Poll::Ready(Some(input)) = Pin::new(&mut self.errands).poll_next(cx) {
+            return Poll::Ready(input);
+        }
+        if let Poll::Ready(input) = self.answer.poll(cx) {
+            return Poll::Ready(input);
+        }
+        self.poll_timer(cx).map(|()| Input::Tick)
+    }
+
+    /// The end of a call, whatever became of its task.
+    fn poll_calls(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
+        loop {
+            let Some(ended) = ready!(self.calls.poll_join_next_with_id(cx)) else {
+                return Poll::Pending;
+            };
+            let task = match &ended {
+                Ok((task, _)) => *task,
+                Err(error) => error.id(),
+            };
+            let Some((call, call_id)) = self.tasks.remove(&task) else {
+                continue;
+            };
+            let finished = match ended {
+                Ok((_, finished)) => finished,
+                // A tool that panics while it is dropped takes its task with it.
+                Err(error) => Input::Finished {
+                    call,
+                    executed: Executed::Panicked(match error.try_into_panic() {
+                        Ok(panic) => panic_text(&*panic),
+                        Err(_) => "its task was aborted".to_owned(),
+                    }),
+                },
+            };
             // What it said last comes before its end.
             return Poll::Ready(match self.progress.last_words(&call_id) {
                 Some(progress) => {
@@ -222,13 +286,6 @@ impl Driver {
                 None => finished,
             });
         }
-        if let Poll::Ready(Some(input)) = Pin::new(&mut self.errands).poll_next(cx) {
-            return Poll::Ready(input);
-        }
-        if let Poll::Ready(input) = self.answer.poll(cx) {
-            return Poll::Ready(input);
-        }
-        self.poll_timer(cx).map(|()| Input::Tick)
     }
 
     fn poll_progress(&mut self, cx: &mut Context<'_>) -> Poll<Input> {
@@ -306,7 +363,8 @@ impl Answering {
 }
 
 async fn open(model: Arc<dyn Model>, request: ModelRequest) -> Result<ModelStream, ModelError> {
-    let opening = std::panic::AssertUnwindSafe(model.send(request)).catch_unwind();
+    let opening = async { model.send(request).await };
+    let opening = std::panic::AssertUnwindSafe(opening).catch_unwind();
     opening.await.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
@@ -316,10 +374,9 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> ModelError {
 }
 
 /// Runs one call to its end, whatever that is.
-async fn execute(ticket: Ticket, context: ToolContext) -> (String, Input) {
+async fn execute(ticket: Ticket, context: ToolContext) -> Input {
     let Ticket {
         call,
-        call_id,
         runner,
         timeout,
         ..
@@ -328,14 +385,7 @@ async fn execute(ticket: Ticket, context: ToolContext) -> (String, Input) {
     let running = async {
         match runner {
             Runner::Tool(tool) => tool.run(&context).await,
-            Runner::Executor(executor, call) => {
-                let result = executor.execute(call, &context).await;
-                Ok(if result.is_error {
-                    haft_core::ToolOutput::failure(result.output)
-                } else {
-                    haft_core::ToolOutput::text(result.output)
-                })
-            }
+            Runner::Executor(executor, call) => executor.run(call, &context).await,
         }
     };
     let running = std::panic::AssertUnwindSafe(running).catch_unwind();
@@ -346,5 +396,5 @@ async fn execute(ticket: Ticket, context: ToolContext) -> (String, Input) {
     };
     // What the call started elsewhere shall know that nobody waits for it.
     stop.cancel();
-    (call_id, Input::Finished { call, executed })
+    Input::Finished { call, executed }
 }

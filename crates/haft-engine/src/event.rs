@@ -95,6 +95,10 @@ pub enum EventKind {
     ItemAdded {
         /// The item.
         item: Item,
+        /// Whether it is only for the model: a call that was left out or not allowed, and its
+        /// answer. Clients of an API are not shown these.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        hidden: bool,
     },
     /// An answer that was shown is not used, and why.
     AnswerDiscarded {

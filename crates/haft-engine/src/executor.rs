@@ -38,6 +38,23 @@ pub trait ToolExecutor: Send + Sync + 'static {
         call: ExecutorCall,
         context: &'a ToolContext,
     ) -> BoxFuture<'a, ToolResult>;
+
+    /// The same with everything that a tool may give back: values for code, images. Only
+    /// executors that have more to give than text need to write it.
+    fn run<'a>(
+        &'a self,
+        call: ExecutorCall,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let result = self.execute(call, context).await;
+            Ok(if result.is_error {
+                ToolOutput::failure(result.output)
+            } else {
+                ToolOutput::text(result.output)
+            })
+        })
+    }
 }
 
 /// The executors of a run, in order.
@@ -101,20 +118,25 @@ impl ToolExecutor for NamedExecutor {
     ) -> BoxFuture<'a, ToolResult> {
         let call_id = call.call_id.clone();
         let tool = call.name.clone();
-        let running = (self.run)(call, context.clone());
+        let running = self.run(call, context);
         Box::pin(async move {
-            match running.await {
-                Ok(output) => ToolResult {
-                    call_id,
-                    output: output.text_for_model(),
-                    is_error: !output.is_success(),
-                },
-                Err(error) => ToolResult {
-                    call_id,
-                    output: crate::texts::failed(&tool, error.message()),
-                    is_error: true,
-                },
+            let (output, is_error) = match running.await {
+                Ok(output) => (output.text_for_model(), !output.is_success()),
+                Err(error) => (crate::texts::failed(&tool, error.message()), true),
+            };
+            ToolResult {
+                call_id,
+                output,
+                is_error,
             }
         })
+    }
+
+    fn run<'a>(
+        &'a self,
+        call: ExecutorCall,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        (self.run)(call, context.clone())
     }
 }

@@ -15,6 +15,7 @@
 
 mod answer;
 mod callbacks;
+mod calls;
 mod detect;
 mod driver;
 mod duration;
@@ -35,7 +36,6 @@ mod session;
 mod spill;
 mod texts;
 
-pub use answer::AnswerContract;
 pub use detect::{LoopDetection, LoopDetector};
 pub use event::{EventKind, RunContext, RunEvent};
 pub use executor::{ExecutorCall, ToolExecutor};

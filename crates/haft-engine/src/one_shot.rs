@@ -6,12 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::StreamExt as _;
 use haft_catalog::{Binding, Catalog, Progress};
 use haft_core::{
-    Assembly, BoxFuture, CallSource, Capabilities, Conversation, FinishReason, FunctionCall,
-    HydrationResult, Item, Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse,
-    ModelStream, RawArguments, ToolCall, ToolContext, Usage,
+    Assembly, BoxFuture, Capabilities, Conversation, FunctionCall, HydrationResult, Item, Model,
+    ModelError, ModelErrorKind, ModelRequest, ModelResponse, ModelStream, RawArguments, ToolCall,
+    ToolContext, Usage,
 };
 use haft_hydrate::{CallIds, Hydrator};
 
+use crate::calls::calls_of;
 use crate::outcome::ToolResult;
 use crate::run::Run;
 
@@ -59,34 +60,11 @@ fn reply<M: Model + ?Sized>(
     response: ModelResponse,
     binding: &Binding,
 ) -> ToolCallReply {
-    let source = CallSource {
-        provider: model.provider().to_owned(),
-        model: response.model.unwrap_or_else(|| model.name().to_owned()),
-        response_id: response.response_id,
-        ..CallSource::default()
-    };
-    let last = response.items.len().saturating_sub(1);
     let hydrator = Hydrator::new();
     let mut ids = CallIds::default();
-    let calls = response.items.iter().enumerate();
-    let calls = calls.filter_map(|(at, item)| match item {
-        Item::FunctionCall(call) => {
-            // Only what was written last can have been cut off.
-            let finish = if at == last {
-                response.finish
-            } else {
-                FinishReason::Normal
-            };
-            let call = ToolCall::new(&call.name, RawArguments::Text(call.arguments.clone()))
-                .with_id(&call.call_id)
-                .finished(finish)
-                .from_source(source.clone());
-            Some(hydrator.hydrate(&call, binding, &mut ids))
-        }
-        _ => None,
-    });
+    let calls = calls_of(model, &response);
     ToolCallReply {
-        calls: calls.collect(),
+        calls: hydrator.hydrate_all(&calls, binding, &mut ids),
         text: response.items.iter().map(Item::text).collect(),
         usage: Usage {
             requests: 1,

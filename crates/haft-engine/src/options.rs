@@ -34,6 +34,9 @@ pub struct LoopOptions {
     /// How long a run may take, from the start of each of its legs.
     #[serde(with = "crate::duration::optional")]
     pub deadline: Option<Duration>,
+    /// How long one request to the model may take, to the end of its answer.
+    #[serde(with = "crate::duration")]
+    pub request_timeout: Duration,
     /// How long a call may take; a tool's own `timeout_ms` wins.
     #[serde(with = "crate::duration")]
     pub tool_timeout: Duration,
@@ -67,6 +70,7 @@ impl Default for LoopOptions {
             max_output_tokens: None,
             max_total_tokens: None,
             deadline: None,
+            request_timeout: Duration::from_mins(20),
             tool_timeout: Duration::from_secs(30),
             approval_timeout: Duration::from_mins(10),
             retry: Backoff::default(),

@@ -225,6 +225,13 @@ pub struct CallRecord {
     pub duration_ms: u64,
 }
 
+impl CallRecord {
+    /// What the model read; empty while the call waits.
+    pub fn output(&self) -> &str {
+        self.result.as_ref().map_or("", |result| &result.output)
+    }
+}
+
 /// What became of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -42,6 +42,8 @@ pub(crate) fn panicked(tool: &str, message: &str) -> String {
 }
 
 pub(crate) fn timed_out(tool: &str, after: Duration) -> String {
+    // Whole milliseconds: a deadline leaves odd remainders.
+    let after = Duration::from_millis(u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
     format!("Tool '{tool}' timed out after {}s.", after.as_secs_f64())
 }
 
@@ -88,6 +90,10 @@ mod tests {
         assert_eq!(
             timed_out("x", Duration::from_millis(1500)),
             "Tool 'x' timed out after 1.5s."
+        );
+        assert_eq!(
+            timed_out("x", Duration::from_nanos(999_780_673)),
+            "Tool 'x' timed out after 0.999s."
         );
     }
 }

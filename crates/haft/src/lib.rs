@@ -109,15 +109,16 @@ pub use haft_core::{
     StateError, ToolProgress, Transaction,
 };
 
-// The loop. `haft::run(model)` starts building one; its builder is `engine::Run`, because `Run` is
+// The loop. `haft::run(model)` starts building one; its builder is `RunBuilder`, because `Run` is
 // what struct tools implement.
 pub use haft_engine as engine;
+pub use haft_engine::Run as RunBuilder;
 pub use haft_engine::{
-    AnswerContract, Backoff, CallRecord, CallStatus, Counters, End, EndSummary, EventKind,
-    ExecutorCall, FailedAttempt, FailedReason, Feedback, FeedbackMemory, FeedbackMoment,
-    FeedbackProvider, FeedbackTrigger, FilesSeen, IncompleteReason, LoopAction, LoopDetection,
-    LoopDetector, LoopKind, LoopOptions, LoopReport, Outcome, PendingCall, ReadBeforeWrite,
-    Reminder, ResumeError, RetryPolicy, RunContext, RunError, RunEvent, RunPhase, RunStream,
+    Backoff, CallRecord, CallStatus, Counters, End, EndSummary, EventKind, ExecutorCall,
+    FailedAttempt, FailedReason, Feedback, FeedbackMemory, FeedbackMoment, FeedbackProvider,
+    FeedbackTrigger, FilesSeen, IncompleteReason, LoopAction, LoopDetection, LoopDetector,
+    LoopKind, LoopOptions, LoopReport, Outcome, PendingCall, ReadBeforeWrite, Reminder,
+    ResumeError, RetryPolicy, RunContext, RunError, RunEvent, RunPhase, RunStream,
     SequentialDependency, Session, SpillStore, SucceededTools, ToolCallReply, ToolExecutor,
     ToolResult, Waiting, execute, run, tool_call,
 };

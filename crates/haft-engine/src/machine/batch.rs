@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::{
-    ApprovalRequest, CallSource, ErrorCode, FinishReason, FunctionCall, HydrationResult, Item,
-    ItemStatus, ModelResponse, Policy, RawArguments, ToolCall, ToolDefinition, ToolKind,
-    Transaction,
+    ApprovalRequest, ErrorCode, FunctionCall, HydrationResult, Item, ModelResponse, Policy,
+    RawArguments, ToolCall, ToolChoice, ToolDefinition, ToolKind, Transaction,
 };
 use serde_json::Value;
 
+use crate::calls::{as_tool_call, finish_of, source_of};
 use crate::event::EventKind;
 use crate::executor::ToolExecutor;
 use crate::loop_report::{LoopAction, LoopReport};
@@ -21,15 +21,19 @@ use crate::texts::{self, NotExecuted};
 use super::Machine;
 use super::settle::Settled;
 
-/// How much of a provider's call object is kept in the record.
-const MAX_CHUNK_BYTES: usize = 64 * 1024;
-
 /// The calls of one answer, in order.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) calls: Vec<BatchCall>,
     /// Calls were left out because the call limit was reached.
     pub(super) call_limit_hit: bool,
+}
+
+impl Batch {
+    pub(super) fn is_running(&self, call_id: &str) -> bool {
+        let mut calls = self.calls.iter();
+        calls.any(|call| call.item.call_id == call_id && matches!(call.state, CallState::Running))
+    }
 }
 
 /// One of them.
@@ -48,6 +52,10 @@ pub(super) struct BatchCall {
     pub(super) started: Option<Moment>,
     pub(super) timeout: Duration,
     pub(super) transaction: Option<Transaction>,
+    /// What it gave, before anything was added or cut; kept where equal results are looked for.
+    pub(super) raw_result: Option<String>,
+    /// Not for those who only see what a client may see.
+    pub(super) is_hidden: bool,
 }
 
 /// Who executes a call.
@@ -93,7 +101,18 @@ impl BatchCall {
             started: None,
             timeout: Duration::ZERO,
             transaction: None,
+            raw_result: None,
+            is_hidden: false,
         }
+    }
+
+    /// Its result waits until it is put away.
+    pub(super) fn spill(&mut self) {
+        self.state = match std::mem::replace(&mut self.state, CallState::Recorded) {
+            // One that turned out not to have succeeded is not put away.
+            CallState::Settled(settled) if !settled.is_error => CallState::Spilling(settled),
+            other => other,
+        };
     }
 
     /// Whether later calls need not wait for it. What the caller executes is not waited for.
@@ -112,8 +131,7 @@ impl BatchCall {
     }
 
     pub(super) fn is_forbidden(&self) -> bool {
-        let first = self.hydration.errors.first();
-        first.is_some_and(|error| matches!(error.detail, ErrorCode::NotAllowed { .. }))
+        is_forbidden(&self.hydration)
     }
 
     /// The arguments that would run.
@@ -146,20 +164,40 @@ impl Machine {
     /// Executes the calls of an answer.
     pub(super) fn begin_batch(&mut self, response: ModelResponse) {
         let reports = self.detect_loops(&response);
+        let only = self.only_call(&response);
         let mut batch = self.take_calls(response, &reports);
         if let Some(report) = terminating(&reports) {
             let message = format!("Loop detected: {}", report.sentence());
             self.settle_all(&mut batch, not_executed(NotExecuted::LoopDetected));
             self.record_outputs(&mut batch);
+            self.tell_results(&batch);
             return self.end_incomplete(IncompleteReason::LoopDetected, message);
         }
-        if self.environment.parallel_tool_calls == Some(false) {
-            let rest = batch.calls.iter_mut().skip(1);
-            for call in rest.filter(|call| !call.is_past()) {
+        for (at, call) in batch.calls.iter_mut().enumerate() {
+            if only.is_some_and(|only| only != at) {
                 self.settle_unexecuted(call, NotExecuted::OneAtATime);
+            } else {
+                self.settle_refused(call);
             }
         }
         self.advance(batch);
+    }
+
+    /// Which call is taken where only one may be: the one that is demanded, or the first. None where
+    /// all are.
+    fn only_call(&mut self, response: &ModelResponse) -> Option<usize> {
+        if self.environment.parallel_tool_calls != Some(false) {
+            return None;
+        }
+        let demanded = match self.choice() {
+            Some(ToolChoice::Function(name)) => name,
+            _ => return Some(0),
+        };
+        let mut calls = response.items.iter().filter_map(|item| match item {
+            Item::FunctionCall(call) => Some(call),
+            _ => None,
+        });
+        Some(calls.position(|call| call.name == demanded).unwrap_or(0))
     }
 
     /// Keeps an answer whose calls are not executed, with a result for each.
@@ -167,6 +205,7 @@ impl Machine {
         let mut batch = self.take_calls(response, &[]);
         self.settle_all(&mut batch, not_executed(why));
         self.record_outputs(&mut batch);
+        self.tell_results(&batch);
     }
 
     /// The whole batch is looked at before anything of it runs.
@@ -199,16 +238,9 @@ impl Machine {
     /// ids of their own.
     fn take_calls(&mut self, response: ModelResponse, reports: &[Option<LoopReport>]) -> Batch {
         self.note_words(&response);
-        let source = CallSource {
-            provider: self.environment.model.provider().to_owned(),
-            model: match &response.model {
-                Some(model) => model.clone(),
-                None => self.environment.model.name().to_owned(),
-            },
-            response_id: response.response_id.clone(),
-            ..CallSource::default()
-        };
+        let source = source_of(&*self.environment.model, &response);
         let last = response.items.len().saturating_sub(1);
+        let only = self.only_call(&response);
         let mut batch = Batch::default();
         let mut requested = Vec::new();
         for (at, item) in response.items.into_iter().enumerate() {
@@ -216,22 +248,20 @@ impl Machine {
                 self.add_item(item);
                 continue;
             };
-            // The limit can only have fallen into what the model wrote last.
-            let finish = match item.status {
-                Some(ItemStatus::Incomplete) => FinishReason::Length,
-                _ if at == last => response.finish,
-                _ => FinishReason::Normal,
-            };
+            let finish = finish_of(&item, at == last, response.finish);
             let mut call = as_tool_call(&item, finish, &source);
             let report = reports.get(batch.calls.len()).and_then(Option::as_ref);
             let hydrated = self.hydrate(&call);
             item.call_id.clone_from(&hydrated.provenance.call_id);
             call.call_id = Some(item.call_id.clone());
-            self.add_item(Item::FunctionCall(item.clone()));
+            let is_left_out = only.is_some_and(|only| only != batch.calls.len());
+            let hidden = is_left_out || is_forbidden(&hydrated);
+            self.add(Item::FunctionCall(item.clone()), hidden);
             if let Some(report) = report {
                 self.tell_loop(report, &item.call_id);
             }
             let mut call_of_batch = self.batch_call(item, hydrated, None);
+            call_of_batch.is_hidden = hidden;
             call_of_batch.warning = report
                 .filter(|report| report.action == LoopAction::Warn)
                 .map(LoopReport::warning);
@@ -269,14 +299,11 @@ impl Machine {
         record: Option<usize>,
     ) -> BatchCall {
         let environment = Arc::clone(&self.environment);
-        let definition = environment
-            .binding
-            .admit(&item.name)
-            .ok()
-            .map(|tool| Arc::clone(tool.definition()));
-        let who = definition.as_deref().map_or(Who::Tool, |definition| {
-            match environment.executors.find(definition) {
-                _ if *definition.kind() != ToolKind::Function => Who::Tool,
+        let tool = environment.binding.admit(&item.name).ok();
+        let definition = tool.map(|tool| Arc::clone(tool.definition()));
+        let who = tool.map_or(Who::Tool, |tool| {
+            match environment.executors.find(tool.definition()) {
+                _ if tool.tool().runs_here() => Who::Tool,
                 Some(executor) => Who::Executor(Arc::clone(executor)),
                 None => Who::Caller,
             }
@@ -295,7 +322,7 @@ impl Machine {
             let kind = definition.as_ref().map(|definition| definition.kind());
             self.new_record(&item, &hydration, kind.cloned())
         });
-        let mut call = BatchCall {
+        BatchCall {
             item,
             record,
             definition,
@@ -306,19 +333,25 @@ impl Machine {
             started: None,
             timeout: environment.options.timeout_of(own_timeout),
             transaction: None,
+            raw_result: None,
+            is_hidden: false,
             hydration,
-        };
-        if let Some(text) = call.hydration.text_for_model() {
-            let first = call.hydration.errors.first();
-            let status = match first.map(|error| &error.detail) {
-                Some(ErrorCode::UnknownTool { .. } | ErrorCode::NotAllowed { .. }) => {
-                    CallStatus::Unknown
-                }
-                _ => CallStatus::Refused,
-            };
-            self.settle(&mut call, Settled::error(status, text));
         }
-        call
+    }
+
+    /// Answers a call that did not become a tool with what was wrong.
+    pub(super) fn settle_refused(&mut self, call: &mut BatchCall) {
+        let Some(text) = call.hydration.text_for_model() else {
+            return;
+        };
+        let first = call.hydration.errors.first();
+        let status = match first.map(|error| &error.detail) {
+            Some(ErrorCode::UnknownTool { .. } | ErrorCode::NotAllowed { .. }) => {
+                CallStatus::Unknown
+            }
+            _ => CallStatus::Refused,
+        };
+        self.settle(call, Settled::error(status, text));
     }
 
     fn new_record(
@@ -358,6 +391,8 @@ impl Machine {
     }
 
     pub(super) fn settle_unexecuted(&mut self, call: &mut BatchCall, why: NotExecuted) {
+        // A warning belongs to a result, and there is none.
+        call.warning = None;
         self.settle(call, Settled::error(CallStatus::NotExecuted, why.text()));
     }
 
@@ -392,6 +427,12 @@ fn has_memory(policy: &dyn Policy, definition: &ToolDefinition) -> bool {
     haft_core::caught(|| policy.has_memory(definition)).unwrap_or(true)
 }
 
+/// Whether the request offers the tool and does not allow it to be called.
+fn is_forbidden(hydration: &HydrationResult) -> bool {
+    let first = hydration.errors.first();
+    first.is_some_and(|error| matches!(error.detail, ErrorCode::NotAllowed { .. }))
+}
+
 fn not_executed(why: NotExecuted) -> Unsettled {
     Unsettled {
         waiting: why,
@@ -404,20 +445,4 @@ fn terminating(reports: &[Option<LoopReport>]) -> Option<&LoopReport> {
         .iter()
         .flatten()
         .find(|report| report.action == LoopAction::Terminate)
-}
-
-fn as_tool_call(item: &FunctionCall, finish: FinishReason, source: &CallSource) -> ToolCall {
-    let mut chunk = serde_json::to_string(item).unwrap_or_default();
-    chunk.truncate(chunk.floor_char_boundary(MAX_CHUNK_BYTES));
-    ToolCall {
-        name: item.name.clone(),
-        call_id: Some(item.call_id.clone()),
-        arguments: RawArguments::Text(item.arguments.clone()),
-        finish,
-        source: Some(CallSource {
-            chunk: Some(chunk),
-            recovered: item.extra.get("recovered") == Some(&Value::Bool(true)),
-            ..source.clone()
-        }),
-    }
 }

@@ -4,7 +4,7 @@ use crate::event::EventKind;
 use crate::outcome::{CallStatus, End, FailedReason, IncompleteReason, RunPhase};
 use crate::texts::NotExecuted;
 
-use super::batch::Unsettled;
+use super::batch::{Batch, CallState, Unsettled};
 use super::{Effect, Machine, Phase};
 
 impl Machine {
@@ -59,12 +59,43 @@ impl Machine {
             return false;
         };
         let mut batch = std::mem::take(batch);
+        self.take_back_starts(&mut batch);
         let was_running = self.settle_all(&mut batch, how);
         if was_running {
             self.effects.push_back(Effect::StopCalls);
         }
         self.record_outputs(&mut batch);
         was_running
+    }
+
+    /// Calls whose start nobody has performed yet do not start, and nobody is asked any more.
+    fn take_back_starts(&mut self, batch: &mut Batch) {
+        let mut taken_back = Vec::new();
+        self.effects.retain(|effect| match effect {
+            Effect::Run(ticket) => {
+                taken_back.push(ticket.call);
+                false
+            }
+            Effect::Ask { .. } => false,
+            _ => true,
+        });
+        for at in taken_back {
+            let Some(call) = batch.calls.get_mut(at) else {
+                continue;
+            };
+            call.state = CallState::Ready;
+            call.started = None;
+            call.transaction = None;
+            self.progress().calls_executed -= 1;
+            let id = &call.item.call_id;
+            self.effects.retain(|effect| match effect {
+                Effect::Emit(event) => !matches!(
+                    &event.kind,
+                    EventKind::ToolStarted { call_id, .. } if call_id == id
+                ),
+                _ => true,
+            });
+        }
     }
 
     pub(super) fn finish(&mut self, end: End) {

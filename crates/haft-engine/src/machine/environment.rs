@@ -90,12 +90,14 @@ impl OutputValidators {
         };
         match self.compiled(definition, schema) {
             Err(reason) => vec![reason],
-            Ok(validator) => caught(|| validator.validate(value))
-                .unwrap_or_default()
-                .into_iter()
-                .take(8)
-                .map(|error| error.message)
-                .collect(),
+            Ok(validator) => match caught(|| validator.validate(value)) {
+                Ok(errors) => errors
+                    .into_iter()
+                    .take(8)
+                    .map(|error| error.message)
+                    .collect(),
+                Err(panic) => vec![format!("it could not be checked: {panic}")],
+            },
         }
     }
 
@@ -105,9 +107,12 @@ impl OutputValidators {
         known
             .entry(definition.fingerprint().clone())
             .or_insert_with(|| {
-                JsonSchemaFactory
-                    .compile(schema)
-                    .map_err(|error| format!("its output schema cannot be used: {error}"))
+                let compiled = caught(|| JsonSchemaFactory.compile(schema));
+                match compiled {
+                    Ok(Ok(validator)) => Ok(validator),
+                    Ok(Err(error)) => Err(format!("its output schema cannot be used: {error}")),
+                    Err(panic) => Err(format!("its output schema cannot be used: {panic}")),
+                }
             })
             .clone()
     }

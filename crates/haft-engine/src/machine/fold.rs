@@ -38,14 +38,15 @@ impl Machine {
             if let Some(record) = self.progress().records.get_mut(call.record) {
                 record.result = Some(result);
             }
-            self.add_item(Item::FunctionCallOutput(FunctionCallOutput {
+            let output = FunctionCallOutput {
                 id: None,
                 status: None,
                 call_id: call.item.call_id.clone(),
                 output: settled.output,
                 is_error: settled.is_error,
                 extra: Map::new(),
-            }));
+            };
+            self.add(Item::FunctionCallOutput(output), call.is_hidden);
         }
         loop_found
     }
@@ -56,7 +57,10 @@ impl Machine {
             return None;
         }
         let arguments = RawArguments::Text(call.item.arguments.clone());
-        let text = settled.output.to_text();
+        let text = match &call.raw_result {
+            Some(raw) => raw.clone(),
+            None => settled.output.to_text(),
+        };
         let report = self
             .progress()
             .detector
@@ -83,16 +87,9 @@ impl Machine {
         let progress = self.progress();
         progress.open.clear();
         progress.rounds += 1;
-        let records = batch
-            .calls
-            .iter()
-            .filter_map(|call| progress.records.get(call.record));
-        let records: Vec<_> = records.collect();
-        let ran = records.iter().any(|record| record.status.ran());
-        let results = records
-            .iter()
-            .filter_map(|record| record.result.clone())
-            .collect();
+        let records = batch.calls.iter().map(|call| call.record);
+        let mut records = records.filter_map(|record| progress.records.get(record));
+        let ran = records.any(|record| record.status.ran());
         progress.tool_ran |= ran;
         let only_forbidden = batch.calls.iter().all(BatchCall::is_forbidden);
         progress.forbidden_rounds = if only_forbidden {
@@ -101,7 +98,7 @@ impl Machine {
             0
         };
         let forbidden_rounds = progress.forbidden_rounds;
-        self.emit(EventKind::ToolResults { results });
+        self.tell_results(&batch);
         if let Some(sentence) = loop_found {
             let message = format!("Loop detected: {sentence}");
             return self.end_incomplete(IncompleteReason::LoopDetected, message);
@@ -113,6 +110,19 @@ impl Machine {
             self.progress().last_turn = Some(LastTurn::ForbiddenCalls);
         }
         self.begin_request();
+    }
+
+    /// Tells the results of a turn, in call order.
+    pub(super) fn tell_results(&mut self, batch: &Batch) {
+        let records = &self.progress().records;
+        let calls = batch
+            .calls
+            .iter()
+            .filter_map(|call| records.get(call.record));
+        let results: Vec<_> = calls.filter_map(|call| call.result.clone()).collect();
+        if !results.is_empty() {
+            self.emit(EventKind::ToolResults { results });
+        }
     }
 
     /// Ends this leg of the run until the caller has answered.

@@ -18,21 +18,20 @@ use super::{Machine, Phase};
 impl Machine {
     /// Starts whatever may start, and closes the turn when nothing is left to wait for here.
     pub(super) fn advance(&mut self, mut batch: Batch) {
-        for at in 0..batch.calls.len() {
-            let running = batch.calls.iter().filter(|call| call.is_busy()).count();
-            let is_first_open = batch.calls[..at].iter().all(BatchCall::is_past);
-            let call = &mut batch.calls[at];
+        let limit = self.environment.options.max_parallel.max(1);
+        let mut busy = batch.calls.iter().filter(|call| call.is_busy()).count();
+        let mut all_past = true;
+        for (at, call) in batch.calls.iter_mut().enumerate() {
             if matches!(call.state, CallState::Ready | CallState::Approved) {
-                if running >= self.environment.options.max_parallel.max(1)
-                    || (call.is_barrier && !is_first_open)
-                {
+                if busy >= limit || (call.is_barrier && !all_past) {
                     break;
                 }
                 if self.start_call(call, at) == Started::LimitReached {
                     batch.call_limit_hit = true;
                 }
+                busy += usize::from(call.is_busy());
             }
-            let call = &batch.calls[at];
+            all_past &= call.is_past();
             if call.is_barrier && !call.is_past() {
                 break;
             }
@@ -50,10 +49,6 @@ impl Machine {
             return Started::Done;
         };
         let for_caller = matches!(call.who, Who::Caller);
-        if !for_caller && self.call_limit_reached() {
-            self.settle_unexecuted(call, NotExecuted::CallLimit);
-            return Started::LimitReached;
-        }
         let policy_call = PolicyCall {
             hydration: &call.hydration,
             definition: &definition,
@@ -113,6 +108,10 @@ impl Machine {
     }
 
     fn run_call(&mut self, call: &mut BatchCall, at: usize, access: Access) -> Started {
+        if self.call_limit_reached() {
+            self.settle_unexecuted(call, NotExecuted::CallLimit);
+            return Started::LimitReached;
+        }
         let runner = match (&call.who, call.hydration.tool.take()) {
             (Who::Executor(executor), _) => Runner::Executor(
                 Arc::clone(executor),
@@ -137,10 +136,6 @@ impl Machine {
         if let Some(deadline) = self.environment.deadline {
             call.timeout = call.timeout.min(deadline.since(self.now));
         }
-        self.emit(EventKind::ToolStarted {
-            tool_name: call.item.name.clone(),
-            call_id: call.item.call_id.clone(),
-        });
         self.effects.push_back(Effect::Run(Ticket {
             call: at,
             call_id: call.item.call_id.clone(),
@@ -150,6 +145,11 @@ impl Machine {
             timeout: call.timeout,
             transaction,
         }));
+        // Told behind it: whoever hears of the start can rely on it.
+        self.emit(EventKind::ToolStarted {
+            tool_name: call.item.name.clone(),
+            call_id: call.item.call_id.clone(),
+        });
         Started::Done
     }
 

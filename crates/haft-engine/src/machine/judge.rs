@@ -1,7 +1,7 @@
 //! What an answer means for the run.
 
 use haft_core::{
-    ContentPart, FinishReason, FunctionCall, Item, ItemStatus, ModelResponse, ToolChoice, ToolKind,
+    ContentPart, FinishReason, FunctionCall, Item, ItemStatus, ModelResponse, Role, ToolChoice,
 };
 
 use crate::answer::{AnswerContract, MAX_VALIDATIONS};
@@ -14,7 +14,8 @@ use super::Machine;
 
 impl Machine {
     /// Takes a whole answer in and decides how the run goes on.
-    pub(super) fn judge(&mut self, response: ModelResponse) {
+    pub(super) fn judge(&mut self, mut response: ModelResponse) {
+        response.items.retain(is_of_a_model);
         if response.finish == FinishReason::Error {
             return self.broken_answer("the answer broke off");
         }
@@ -74,7 +75,7 @@ impl Machine {
     fn is_for_caller(&self, name: &str) -> bool {
         match self.environment.binding.admit(name) {
             Ok(tool) => {
-                *tool.definition().kind() == ToolKind::Function
+                !tool.tool().runs_here()
                     && self.environment.executors.find(tool.definition()).is_none()
             }
             Err(_) => false,
@@ -102,6 +103,9 @@ impl Machine {
         let demands = self.choice().is_some_and(|choice| choice.demands_call());
         let has_text = response.items.iter().any(|item| !item.text().is_empty());
         if !demands && has_text {
+            self.emit(EventKind::AnswerDiscarded {
+                reason: "its calls break `tool_choice`; its text is used".into(),
+            });
             let answer = without_calls(response.clone());
             return self.take_answer(answer);
         }
@@ -180,7 +184,9 @@ impl Machine {
                 if self.progress().invalid_outputs >= MAX_VALIDATIONS {
                     return self.end_failed(FailedReason::OutputInvalid, complaint);
                 }
-                self.add_item(Item::user(complaint));
+                self.add_item(Item::user(format!(
+                    "{complaint} Answer again with JSON only."
+                )));
                 self.begin_request();
             }
         }
@@ -199,6 +205,23 @@ impl Machine {
         self.answer.text = response.items.iter().map(Item::text).collect();
         self.answer.refusal = response.items.iter().find_map(refusal_of);
     }
+}
+
+/// Whether a model can have said this. Nobody answers a call, or speaks for the host or the user, by
+/// saying so in an answer.
+fn is_of_a_model(item: &Item) -> bool {
+    let is_its_own = match item {
+        Item::Message(message) => message.role == Role::Assistant,
+        Item::FunctionCallOutput(_) => false,
+        _ => true,
+    };
+    if !is_its_own {
+        tracing::warn!(
+            kind = item.kind(),
+            "an answer holds an item that no model can give"
+        );
+    }
+    is_its_own
 }
 
 fn refusal_of(item: &Item) -> Option<String> {

@@ -22,7 +22,7 @@ mod turn;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use haft_core::{Assembly, Item};
+use haft_core::{Assembly, Item, ModelError, ModelErrorKind, ToolProgress};
 
 use crate::event::{EventKind, RunEvent};
 use crate::moment::Moment;
@@ -80,6 +80,8 @@ enum Phase {
         answered: bool,
         /// How long was waited before this attempt.
         waited: std::time::Duration,
+        /// When it has taken too long.
+        until: Moment,
     },
     /// The request will be repeated.
     Backoff {
@@ -156,9 +158,7 @@ impl Machine {
             Input::Finished { call, executed } => self.call_finished(call, executed),
             Input::Answered { call, decision } => self.call_answered(call, decision),
             Input::Spilled { call, kept } => self.call_spilled(call, kept),
-            Input::Progress { call_id, progress } => {
-                self.emit(EventKind::ToolProgress { call_id, progress });
-            }
+            Input::Progress { call_id, progress } => self.call_progress(call_id, progress),
         }
     }
 
@@ -173,7 +173,7 @@ impl Machine {
     /// When the machine wants to be told the time, whatever else happens.
     pub fn wake_at(&self) -> Option<Moment> {
         let pause = match &self.phase {
-            Phase::Backoff { until, .. } => Some(*until),
+            Phase::Backoff { until, .. } | Phase::Requesting { until, .. } => Some(*until),
             Phase::Ended => return None,
             _ => None,
         };
@@ -228,10 +228,24 @@ impl Machine {
     }
 
     fn tick(&mut self) {
-        if let Phase::Backoff { until, waited } = self.phase
-            && self.now >= until
-        {
-            self.send(waited);
+        match self.phase {
+            Phase::Backoff { until, waited } if self.now >= until => self.send(waited),
+            Phase::Requesting { until, .. } if self.now >= until => {
+                let words = "the request took longer than `request_timeout`";
+                self.model_failed(ModelError::new(ModelErrorKind::Timeout, words));
+            }
+            _ => {}
+        }
+    }
+
+    /// Passes on what a running call says; those that are over have nothing more to say.
+    fn call_progress(&mut self, call_id: String, progress: ToolProgress) {
+        let is_running = match &self.phase {
+            Phase::Executing(batch) => batch.is_running(&call_id),
+            _ => false,
+        };
+        if is_running {
+            self.emit(EventKind::ToolProgress { call_id, progress });
         }
     }
 
@@ -247,7 +261,12 @@ impl Machine {
 
     /// Makes an item part of the conversation.
     fn add_item(&mut self, item: Item) {
+        self.add(item, false);
+    }
+
+    /// The same; `hidden` if only the model is to see it.
+    fn add(&mut self, item: Item, hidden: bool) {
         self.session.conversation.push(item.clone());
-        self.emit(EventKind::ItemAdded { item });
+        self.emit(EventKind::ItemAdded { item, hidden });
     }
 }

@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use haft_core::{
-    CallOutput, CallSource, Decision, FinishReason, FunctionCallOutput, Item, RawArguments,
-    ToolCall,
+    CallOutput, CallSource, ContentPart, Decision, FinishReason, FunctionCallOutput,
+    HydrationResult, Item, PolicyCall, RawArguments, ToolCall, ToolOutput,
 };
 
 use crate::moment::Moment;
 use crate::outcome::CallStatus;
+use crate::policies::tell_all;
 use crate::session::{OpenCall, OpenState, Session};
 use crate::texts;
 
@@ -178,45 +179,59 @@ impl Machine {
         if open.state == OpenState::Answered {
             return BatchCall::recorded(open, hydration);
         }
+        let is_as_shown = self.is_as_shown(open.record, &hydration);
         let mut call = self.batch_call(open.item, hydration, Some(open.record));
         call.warning = open.warning;
+        // What the caller did counts, whatever this process knows about the tool.
+        if let Some(output) = output {
+            self.take_output(&mut call, output);
+            return call;
+        }
+        self.settle_refused(&mut call);
         if !matches!(call.state, CallState::Ready) {
             return call;
         }
-        match (output, decision) {
-            (Some(output), _) => self.take_output(&mut call, output),
-            (None, Some(Decision::Allow)) => {
+        match decision {
+            // A word about another tool or other arguments is none: somebody is asked again.
+            Some(Decision::Allow) if is_as_shown => {
                 self.note_verdict(&call, "approved".into());
                 call.state = CallState::Approved;
             }
-            (None, Some(Decision::Deny(reason))) => self.refuse(&mut call, reason.as_deref()),
-            (None, Some(Decision::Suspend)) => {
+            Some(Decision::Deny(reason)) => self.refuse(&mut call, reason.as_deref()),
+            Some(Decision::Suspend) => {
                 let reason = match open.state {
                     OpenState::Suspended { reason } => reason,
                     _ => String::new(),
                 };
                 call.state = CallState::Suspended(reason);
             }
-            (None, None) => {}
+            Some(Decision::Allow) | None => {}
         }
         call
+    }
+
+    /// Whether a call is still the one that its record tells of: same tool, same arguments.
+    fn is_as_shown(&mut self, record: usize, hydration: &HydrationResult) -> bool {
+        let now = &hydration.provenance;
+        self.progress().records.get(record).is_some_and(|record| {
+            let then = &record.provenance;
+            then.definition_fingerprint == now.definition_fingerprint
+                && then.validated == now.validated
+                && then.parsed == now.parsed
+        })
     }
 
     /// The caller's output of a call that it executed.
     fn take_output(&mut self, call: &mut BatchCall, output: FunctionCallOutput) {
         let text = output.output.to_text();
         let limit = self.environment.options.result_limit();
-        if text.len() > limit {
-            let text = texts::too_large(&call.item.name, text.len(), limit);
+        let bytes = byte_size(&output.output);
+        if bytes > limit {
+            let text = texts::too_large(&call.item.name, bytes, limit);
             return self.settle(call, Settled::error(CallStatus::TooLarge, text));
         }
         let errors = match &call.definition {
-            Some(definition) if !output.is_error => {
-                let value = serde_json::from_str(&text).ok();
-                self.environment
-                    .output_validators
-                    .errors(definition, value.as_ref())
-            }
+            Some(definition) if !output.is_error => self.output_errors(definition, None, &text),
             _ => Vec::new(),
         };
         if !errors.is_empty() && self.environment.options.strict_output {
@@ -226,14 +241,41 @@ impl Machine {
         if let Some(record) = self.progress().records.get_mut(call.record) {
             record.output_mismatch = !errors.is_empty();
         }
+        if let Some(definition) = call.definition.clone().filter(|_| !output.is_error) {
+            let state = &self.environment.state;
+            let transaction = state.begin(&call.item.call_id, &call.item.name);
+            let policy_call = PolicyCall {
+                hydration: &call.hydration,
+                definition: &definition,
+            };
+            let given = ToolOutput::text(text);
+            tell_all(
+                &self.environment.policies,
+                &policy_call,
+                &given,
+                &transaction,
+            );
+            call.transaction = Some(transaction);
+        }
         let settled = Settled {
             status: CallStatus::Answered,
-            output: match output.output {
-                CallOutput::Text(text) => CallOutput::Text(text),
-                CallOutput::Parts(parts) => CallOutput::Parts(parts),
-            },
+            output: output.output,
             is_error: output.is_error,
         };
         self.settle(call, settled);
+    }
+}
+
+/// How much there is of an output, images included.
+fn byte_size(output: &CallOutput) -> usize {
+    match output {
+        CallOutput::Text(text) => text.len(),
+        CallOutput::Parts(parts) => parts
+            .iter()
+            .map(|part| match part {
+                ContentPart::InputImage { image_url, .. } => image_url.len(),
+                other => other.text().map_or(0, str::len),
+            })
+            .sum(),
     }
 }

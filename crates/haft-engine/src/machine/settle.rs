@@ -1,6 +1,6 @@
 //! What came of a call, and how a turn is closed.
 
-use haft_core::{CallOutput, ContentPart, OutputPart, PolicyCall, ToolOutput};
+use haft_core::{CallOutput, ContentPart, OutputPart, PolicyCall, ToolDefinition, ToolOutput};
 use serde_json::Value;
 
 use crate::event::EventKind;
@@ -74,6 +74,11 @@ impl Machine {
             return;
         };
         let mut batch = std::mem::take(batch);
+        if matches!(executed, Executed::TimedOut) && self.deadline_passed() {
+            // Its time was what the deadline left of it: the deadline ended it.
+            self.phase = Phase::Executing(batch);
+            return self.expire();
+        }
         if let Some(call) = batch.calls.get_mut(at)
             && matches!(call.state, CallState::Running)
         {
@@ -83,6 +88,9 @@ impl Machine {
                 record.output_mismatch = judged.output_mismatch;
             }
             let mut settled = judged.settled;
+            if self.environment.options.loop_detection.same_result {
+                call.raw_result = Some(settled.output.to_text());
+            }
             self.append_feedback(call, &mut settled);
             match self.too_long_to_send(call, &settled) {
                 Some(text) => {
@@ -92,8 +100,8 @@ impl Machine {
                         call_id,
                         text,
                     });
-                    self.settle(call, settled.clone());
-                    call.state = CallState::Spilling(settled);
+                    self.settle(call, settled);
+                    call.spill();
                 }
                 None => self.settle(call, settled),
             }
@@ -164,7 +172,7 @@ impl Machine {
         let tool = call.item.name.as_str();
         let text = output.text_for_model();
         let limit = self.environment.options.result_limit();
-        let bytes = text.len() + image_bytes(output);
+        let bytes = text.len() + image_bytes(output) + output.hidden_bytes();
         if bytes > limit {
             let text = texts::too_large(tool, bytes, limit);
             return Settled::error(CallStatus::TooLarge, text).into();
@@ -172,10 +180,7 @@ impl Machine {
         let Some(definition) = &call.definition else {
             return Settled::error(CallStatus::Failed, text).into();
         };
-        let errors = self
-            .environment
-            .output_validators
-            .errors(definition, output.as_value());
+        let errors = self.output_errors(definition, output.as_value(), &text);
         if !errors.is_empty() && self.environment.options.strict_output {
             let text = texts::invalid_output(tool, &errors.join("; "));
             return Settled::error(CallStatus::InvalidOutput, text).into();
@@ -203,21 +208,41 @@ impl Machine {
         }
     }
 
+    /// What is wrong with a result by its tool's output schema. Text that is JSON counts as a value:
+    /// executors and callers have nothing else to give.
+    pub(super) fn output_errors(
+        &self,
+        definition: &ToolDefinition,
+        value: Option<&Value>,
+        text: &str,
+    ) -> Vec<String> {
+        if definition.output_schema().is_none() {
+            return Vec::new();
+        }
+        let read = match value {
+            Some(_) => None,
+            None => serde_json::from_str(text).ok(),
+        };
+        let validators = &self.environment.output_validators;
+        validators.errors(definition, value.or(read.as_ref()))
+    }
+
     /// Text, or text and images where the model takes images.
     fn for_model(&self, output: &ToolOutput, text: String) -> CallOutput {
         let has_images = image_bytes(output) > 0;
         if !has_images || !self.environment.model.capabilities().image_input {
             return CallOutput::Text(text);
         }
-        let mut parts = vec![ContentPart::InputText { text }];
-        parts.extend(output.as_parts().iter().filter_map(|part| match part {
+        let parts = output.parts_for_model().into_iter();
+        let parts = parts.filter_map(|part| match part {
+            OutputPart::Text { text } => Some(ContentPart::InputText { text }),
             OutputPart::Image { media_type, data } => Some(ContentPart::InputImage {
                 image_url: format!("data:{media_type};base64,{data}"),
                 detail: None,
             }),
             _ => None,
-        }));
-        CallOutput::Parts(parts)
+        });
+        CallOutput::Parts(parts.collect())
     }
 
     fn append_feedback(&self, call: &BatchCall, settled: &mut Settled) {
@@ -249,9 +274,21 @@ impl Machine {
         }
     }
 
+    /// Errors have the same limit as results: they go to the model too.
+    fn bound(&self, call: &BatchCall, settled: &mut Settled) {
+        let limit = self.environment.options.result_limit();
+        if settled.is_error
+            && let CallOutput::Text(text) = &mut settled.output
+            && text.len() > limit
+        {
+            *text = texts::too_large(&call.item.name, text.len(), limit);
+        }
+    }
+
     /// Commits or undoes a call's changes, writes its result down and tells of it.
     pub(super) fn settle(&mut self, call: &mut BatchCall, mut settled: Settled) {
         close_transaction(call, &mut settled);
+        self.bound(call, &mut settled);
         let duration = call.started.map(|started| self.now.since(started));
         let duration_ms = duration.map_or(0, |duration| {
             u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -49,6 +49,7 @@ impl Machine {
             assembly: Assembly::default(),
             answered: false,
             waited,
+            until: self.now.plus(self.environment.options.request_timeout),
         };
     }
 

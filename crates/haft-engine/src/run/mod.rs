@@ -12,7 +12,7 @@ use haft_catalog::{Binding, Catalog};
 use haft_core::{
     Approver, BoxFuture, CallOutput, Cancel, Decision, FunctionCallOutput, IntoToolOutput, Item,
     Model, ModelOptions, Policy, SchemaError, SessionState, ToolCall, ToolChoice, ToolContext,
-    ToolError, ToolRef, TrustPolicy,
+    ToolError, ToolRef, TrustRules,
 };
 use haft_hydrate::Hydrator;
 use schemars::JsonSchema;
@@ -70,7 +70,7 @@ pub struct Run {
     input: Vec<Item>,
     answers: Answers,
     context: ToolContext,
-    trust: TrustPolicy,
+    trust: TrustRules,
     policies: Vec<Arc<dyn Policy>>,
     hydrator: Option<Hydrator>,
     approver: Option<Arc<dyn Approver>>,
@@ -110,7 +110,7 @@ impl Run {
             input: Vec::new(),
             answers: Answers::new(),
             context: ToolContext::default(),
-            trust: TrustPolicy::default(),
+            trust: TrustRules::default(),
             policies: Vec::new(),
             hydrator: None,
             approver: None,
@@ -238,9 +238,28 @@ impl Run {
         self
     }
 
+    /// How many tokens the run may send, over all its requests.
+    pub fn max_input_tokens(mut self, tokens: u64) -> Self {
+        self.environment.options.max_input_tokens = Some(tokens);
+        self
+    }
+
+    /// How many tokens it may receive, over all its requests.
+    pub fn max_output_tokens(mut self, tokens: u64) -> Self {
+        self.environment.options.max_output_tokens = Some(tokens);
+        self
+    }
+
     /// How many tokens the run may use in all.
     pub fn max_total_tokens(mut self, tokens: u64) -> Self {
         self.environment.options.max_total_tokens = Some(tokens);
+        self
+    }
+
+    /// Whether the model gets one last request, without tools, at the round and call limits; it does
+    /// if not said.
+    pub fn final_turn(mut self, granted: bool) -> Self {
+        self.environment.options.final_turn = granted;
         self
     }
 
@@ -257,8 +276,9 @@ impl Run {
     }
 
     /// How long the run may take, from its start.
-    pub fn time_limit(self, limit: Duration) -> Self {
-        self.deadline(SystemTime::now() + limit)
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.environment.options.deadline = Some(limit);
+        self
     }
 
     /// When the run must be over.
@@ -315,14 +335,20 @@ impl Run {
     }
 
     /// What becomes of repaired, unvalidated and destructive calls.
-    pub fn trust(mut self, trust: TrustPolicy) -> Self {
-        self.trust = trust;
+    pub fn trust(mut self, trust: impl Into<TrustRules>) -> Self {
+        self.trust = trust.into();
+        self
+    }
+
+    /// Asks the approver about every call of a destructive tool.
+    pub fn approve_destructive(mut self) -> Self {
+        self.trust.trust.approve_destructive = true;
         self
     }
 
     /// Lets the built-in shell run without asking anybody.
     pub fn allow_shell_unasked(mut self) -> Self {
-        self.trust.allow_shell_unasked = true;
+        self.trust.trust.allow_shell_unasked = true;
         self
     }
 
@@ -366,8 +392,9 @@ impl Run {
         self
     }
 
-    /// The host's state for tools.
+    /// The host's state for tools. Its signal to stop stops the run.
     pub fn context(mut self, context: ToolContext) -> Self {
+        self.cancel = context.cancel().clone();
         self.context = context;
         self
     }

@@ -31,7 +31,7 @@ impl Run {
         session.verify()?;
         self.answers.check(&session)?;
         self.environment.deadline = self.deadline_from(now);
-        self.furnish(&mut session)?;
+        self.furnish(&mut session, now)?;
         let spill = self.prepare_spill()?;
         let means = Means {
             model: Arc::clone(&self.environment.model),
@@ -94,7 +94,7 @@ impl Run {
     }
 
     /// Puts everything that the builder gathered into the environment.
-    fn furnish(&mut self, session: &mut Session) -> Result<(), RunError> {
+    fn furnish(&mut self, session: &mut Session, now: Moment) -> Result<(), RunError> {
         if session.id.is_empty() {
             session.id = new_id("conv");
         }
@@ -114,7 +114,7 @@ impl Run {
             }
         });
         environment.answer = self.answer.take().transpose().map_err(RunError::Answer)?;
-        environment.policies = vec![Arc::new(self.trust)];
+        environment.policies = vec![Arc::new(std::mem::take(&mut self.trust))];
         environment.policies.append(&mut self.policies);
         environment.has_approver = self.approver.is_some();
         environment.retry = match self.retry.take() {
@@ -125,10 +125,17 @@ impl Run {
             policy.register(&environment.state)?;
         }
         if !environment.feedback.is_empty() {
-            environment.state.register::<FeedbackMemory>()?;
+            let state = &environment.state;
+            state.register::<FeedbackMemory>()?;
         }
         if !session.state.is_null() {
             environment.state.load(&session.state)?;
+        }
+        if !environment.feedback.is_empty() {
+            let feedback = environment.feedback.clone();
+            environment.state.update::<FeedbackMemory>(|memory| {
+                feedback.begin(memory, now.to_duration());
+            })?;
         }
         Ok(())
     }

@@ -73,6 +73,7 @@ async fn there_is_one_tool_invoked_per_tool_message() {
             } => invoked.push((call_id, success, error_kind)),
             EventKind::ItemAdded {
                 item: Item::FunctionCallOutput(output),
+                ..
             } => messages.push(output.call_id),
             _ => {}
         }

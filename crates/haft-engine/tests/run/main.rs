@@ -14,6 +14,7 @@ mod detection;
 mod errors;
 mod events;
 mod executors;
+mod hostile;
 mod limits;
 mod one_shot;
 mod parallel;

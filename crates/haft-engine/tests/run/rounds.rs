@@ -230,5 +230,6 @@ async fn images_reach_a_model_that_takes_them() {
         panic!("{:?}", outcome.items)
     };
     let json = serde_json::to_value(&output.output).unwrap();
-    assert_eq!(json[1]["image_url"], "data:image/png;base64,aGk=");
+    assert_eq!(json.as_array().unwrap().len(), 1);
+    assert_eq!(json[0]["image_url"], "data:image/png;base64,aGk=");
 }

@@ -48,7 +48,7 @@ pub(super) fn render(item: &Item, thoughts: ThoughtsBack) -> Option<Box<str>> {
                 ("type", "function_call".into()),
                 ("call_id", call.call_id.as_str().into()),
                 ("name", call.name.as_str().into()),
-                ("arguments", call.arguments.as_str().into()),
+                ("arguments", arguments(&call.arguments).into()),
             ],
             &call.extra,
         ),
@@ -62,6 +62,11 @@ pub(super) fn render(item: &Item, thoughts: ThoughtsBack) -> Option<Box<str>> {
         other => serde_json::to_value(other).ok()?,
     };
     Some(json.to_string().into())
+}
+
+/// No arguments at all are an empty object: a server that reads past calls wants JSON.
+fn arguments(text: &str) -> &str {
+    if text.trim().is_empty() { "{}" } else { text }
 }
 
 fn message_json(message: &Message) -> Option<Value> {

@@ -199,7 +199,7 @@ fn wishes_are_passed_on() {
             "include": ["reasoning.encrypted_content"], "max_output_tokens": 99,
             "reasoning": {"effort": "high"},
             "text": {"format": {"type": "json_schema", "name": "answer",
-                "schema": {"type": "object"}, "strict": true}},
+                "schema": {"type": "object"}, "strict": false}},
             "instructions": "be kind", "parallel_tool_calls": false, "prompt_cache_key": "k"
         })
     );
