@@ -62,6 +62,7 @@ fn run() -> haft::engine::Run {
         approve_destructive: true,
         ..TrustPolicy::default()
     };
+    // A real one: `haft::models::Anthropic::from_env("claude-sonnet-5")`, which gives a `Result`.
     haft::run(OfflineModel::new())
         .tools(tools![delete_file])
         .trust(trust)

@@ -1,5 +1,5 @@
 //! The built-in tools in a directory of their own: list, read, write, edit. Nothing leads out of the
-//! directory, an existing file must be read before it is written, and a failed call undoes its files.
+//! directory, and an existing file must be read before it is written.
 //!
 //! `cargo run -p haft-examples --example builtin_tools` (Unix; feature `builtin` of `haft`)
 
@@ -27,6 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     catalog
         .register_all_builtin(workspace.clone())
         .into_result()?;
+    // As a resource of the session it also undoes what a failed call wrote.
     let state = SessionState::builder()
         .resource(Arc::new(workspace.clone()))
         .build()?;

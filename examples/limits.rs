@@ -38,6 +38,8 @@ fn sleeper() -> haft::engine::Run {
 }
 
 fn show(what: &str, outcome: &Outcome) {
+    let history = outcome.session.conversation().verify();
+    assert!(history.is_ok(), "every call has its output: {history:?}");
     let end = outcome.end.summary();
     let (reason, message) = (
         end.reason.unwrap_or_default(),
@@ -105,9 +107,5 @@ async fn main() -> Result<(), haft::RunError> {
     let outcome = sleeper().cancel(cancel).await?;
     show("cancelled", &outcome);
     assert_eq!(outcome.end.name(), "cancelled");
-    assert!(
-        outcome.session.conversation().verify().is_ok(),
-        "every call has its output"
-    );
     Ok(())
 }

@@ -28,6 +28,7 @@ async fn main() -> Result<(), ToolError> {
         .into_result()?;
     let binding = catalog.snapshot().bind().build()?;
 
+    // A real one: `haft::models::Ollama::from_env("qwen3:8b")?`.
     // One request. The calls come back checked, and nothing has run.
     let question = "Convert the amount of 20 euros to kroner. Then pay 7 euros to \"Ada\".";
     let reply = haft::tool_call(&OfflineModel::new(), question, &binding).await?;

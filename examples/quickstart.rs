@@ -20,7 +20,7 @@ fn add(a: f64, b: f64) -> f64 {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), haft::RunError> {
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A real one: `haft::models::OpenAiChat::from_env("gpt-5.2")?`, with `OPENAI_API_KEY` set.
     let model = OfflineModel::new();
 

@@ -27,6 +27,7 @@ async fn count_words(title: String, ctx: &ToolContext) -> String {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
+    // A real one: `haft::models::OpenAiResponses::from_env("gpt-5.2")?`.
     let mut events = haft::run(OfflineModel::new())
         .tools(tools![count_words])
         .user("Count the words of the book \"Emma\".")

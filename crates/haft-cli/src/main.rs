@@ -1,6 +1,10 @@
-//! The `haft` command.
+//! The `haft` command: it reads its arguments, calls the library and prints what came of it.
 
+mod arguments;
+mod ask;
 mod demo;
+mod text;
+mod tools;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -8,24 +12,34 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// haft, the handle between a language model and its tools.
-///
-/// Takes a handful of calls as models write them, good, broken and hostile, through hydration and
-/// gate with real tools, and shows what happens to each. Nothing is needed but this program.
-#[derive(Parser)]
-#[command(name = "haft", version)]
-struct Arguments;
+use crate::arguments::{Arguments, Command, ModelChoice, Show};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    Arguments::parse();
-    match demo::run().await {
-        Err(error) if !is_closed_pipe(&*error) => {
+    let command = Arguments::parse().command;
+    match perform(command).await {
+        Ok(code) => code,
+        Err(error) if is_closed_pipe(&*error) => ExitCode::SUCCESS,
+        Err(error) => {
             // The last words may find no reader either.
             let _ = writeln!(io::stderr(), "haft: {error}");
             ExitCode::FAILURE
         }
-        _ => ExitCode::SUCCESS,
+    }
+}
+
+async fn perform(command: Option<Command>) -> Result<ExitCode, Box<dyn Error>> {
+    match command {
+        None | Some(Command::Demo { show: Show::Loop }) => {
+            let code = ask::ask(ask::QUESTION, &ModelChoice::Offline).await?;
+            ask::what_next()?;
+            Ok(code)
+        }
+        Some(Command::Demo { show: Show::Calls }) => {
+            demo::run().await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Ask { question, model }) => ask::ask(&question, &model).await,
     }
 }
 

@@ -1,8 +1,7 @@
-//! A demonstration without a model: calls as models write them, and what haft makes of each.
+//! Calls without a model: calls as models write them, and what haft makes of each.
 
 mod calls;
 mod page;
-mod tools;
 
 use std::error::Error;
 
@@ -12,7 +11,7 @@ use haft::{
 
 use self::calls::{CALLS, Call};
 use self::page::Page;
-use self::tools::{Notes, convert_temperature, delete_note, find_notes, write_note};
+use crate::tools::{Notes, convert_temperature, delete_note, find_notes, write_note};
 
 /// What became of one call.
 enum Fate {

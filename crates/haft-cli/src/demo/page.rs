@@ -8,9 +8,10 @@ use owo_colors::OwoColorize;
 
 use super::Fate;
 use super::calls::Call;
+use crate::text::one_line;
 
 /// How much of a call is shown.
-const SHOWN_CHARS: usize = 76;
+const SHOWN_CHARS: usize = 152;
 
 /// Prints to standard output and keeps the score.
 pub(crate) struct Page {
@@ -83,7 +84,7 @@ impl Page {
                     self.out,
                     "     {} {}",
                     "✓ ran".green().bold(),
-                    one_line(text)
+                    one_line(text, SHOWN_CHARS)
                 )?;
             }
             Fate::Failed(text) => {
@@ -92,7 +93,7 @@ impl Page {
                     self.out,
                     "     {} {}",
                     "✗ ran and failed".red().bold(),
-                    one_line(text)
+                    one_line(text, SHOWN_CHARS)
                 )?;
             }
             Fate::Held(reason) => {
@@ -109,7 +110,7 @@ impl Page {
                     self.out,
                     "     {} {}",
                     "✗ refused".red().bold(),
-                    one_line(text)
+                    one_line(text, SHOWN_CHARS)
                 )?;
             }
         }
@@ -132,7 +133,7 @@ impl Page {
         writeln!(self.out)?;
         writeln!(
             self.out,
-            "  Next: cargo run -p haft-examples --example function_tool"
+            "  Next: cargo run -p haft-examples --example whole_way"
         )?;
         writeln!(self.out)
     }
@@ -163,26 +164,18 @@ fn edit(event: &RepairEvent) -> String {
     let kind = kind.as_str().unwrap_or_default().replace('_', " ");
     let shown = |text: &str| match text {
         "" => "nothing".to_owned(),
-        text => one_line(text),
+        text => one_line(text, SHOWN_CHARS),
     };
     format!("{kind}: {} → {}", shown(&event.before), shown(&event.after))
 }
 
 fn shown(call: &Call) -> String {
     match call.repeat {
-        1 => format!("{} {}", call.tool, one_line(call.written)),
+        1 => format!("{} {}", call.tool, one_line(call.written, SHOWN_CHARS)),
         times => format!(
             "{} {}… ({times} in all)",
             call.tool,
             call.written.repeat(20)
         ),
-    }
-}
-
-fn one_line(text: &str) -> String {
-    let line = text.replace('\n', "⏎");
-    match line.char_indices().nth(SHOWN_CHARS * 2) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
     }
 }

@@ -1,0 +1,127 @@
+//! What the command line may say.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Parser, Subcommand, ValueEnum};
+use haft::Model;
+use haft::models::{Anthropic, ConfigError, OfflineModel, Ollama, OpenAiChat, OpenAiResponses};
+
+/// haft, the handle between a language model and its tools.
+///
+/// Without a command it shows an agent at work: `haft demo`.
+#[derive(Debug, Parser)]
+#[command(name = "haft", version)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show what haft does; needs no network, no key and no model
+    Demo {
+        /// What to show
+        #[arg(value_enum, default_value = "loop")]
+        show: Show,
+    },
+    /// Ask a model a question; it may use the tools of the demonstration
+    Ask {
+        /// The question
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        question: String,
+        /// Who answers: `offline`, or one of `openai-chat:NAME`, `openai-responses:NAME`,
+        /// `anthropic:NAME`, `ollama:NAME`
+        ///
+        /// Keys and addresses come from the environment: `OPENAI_API_KEY` and `OPENAI_BASE_URL`,
+        /// `ANTHROPIC_API_KEY` and `ANTHROPIC_BASE_URL`, `OLLAMA_HOST`.
+        #[arg(long, default_value = "offline")]
+        model: ModelChoice,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Show {
+    /// A whole run: question, calls, results, answer
+    Loop,
+    /// Thirteen calls as models write them, good, broken and hostile, and what becomes of each
+    Calls,
+}
+
+/// Who answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ModelChoice {
+    Offline,
+    OpenAiChat(String),
+    OpenAiResponses(String),
+    Anthropic(String),
+    Ollama(String),
+}
+
+impl ModelChoice {
+    /// The model, with its key from the environment.
+    pub(crate) fn model(&self) -> Result<Arc<dyn Model>, ConfigError> {
+        Ok(match self {
+            Self::Offline => Arc::new(OfflineModel::new()),
+            Self::OpenAiChat(name) => Arc::new(OpenAiChat::from_env(name)?),
+            Self::OpenAiResponses(name) => Arc::new(OpenAiResponses::from_env(name)?),
+            Self::Anthropic(name) => Arc::new(Anthropic::from_env(name)?),
+            Self::Ollama(name) => Arc::new(Ollama::from_env(name)?),
+        })
+    }
+}
+
+impl FromStr for ModelChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "offline" {
+            return Ok(Self::Offline);
+        }
+        // Names of models may hold colons too: `ollama:qwen3:8b`.
+        let (adapter, name) = text.split_once(':').unwrap_or((text, ""));
+        let named = match adapter {
+            "openai-chat" => Self::OpenAiChat,
+            "openai-responses" => Self::OpenAiResponses,
+            "anthropic" => Self::Anthropic,
+            "ollama" => Self::Ollama,
+            _ => {
+                let known = "`openai-chat`, `openai-responses`, `anthropic`, `ollama`";
+                return Err(format!(
+                    "`{adapter}` is no adapter: use `offline`, or one of {known} with a colon and \
+                     the model's name"
+                ));
+            }
+        };
+        if name.trim().is_empty() {
+            return Err(format!(
+                "the model's name is missing: write `{adapter}:NAME`"
+            ));
+        }
+        Ok(named(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_named_by_its_adapter_and_its_own_name() {
+        assert_eq!("offline".parse(), Ok(ModelChoice::Offline));
+        assert_eq!(
+            "ollama:qwen3:8b".parse(),
+            Ok(ModelChoice::Ollama("qwen3:8b".into()))
+        );
+        for (text, complaint) in [
+            ("gpt-5.2", "`gpt-5.2` is no adapter"),
+            ("anthropic", "write `anthropic:NAME`"),
+            ("anthropic: ", "write `anthropic:NAME`"),
+            ("", "`` is no adapter"),
+        ] {
+            let error = text.parse::<ModelChoice>().unwrap_err();
+            assert!(error.contains(complaint), "{error}");
+        }
+    }
+}
