@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use haft_core::ResourceError;
+use haft_core::{ResourceError, TransactionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -40,7 +40,7 @@ impl Change {
 #[derive(Debug)]
 pub(crate) struct History {
     /// The changes of calls that are not over.
-    open: HashMap<String, Vec<Change>>,
+    open: HashMap<TransactionId, Vec<Change>>,
     /// Committed changes, kept from the first capture on.
     committed: VecDeque<Change>,
     /// The position of the first of them.
@@ -78,7 +78,7 @@ impl History {
     pub(crate) fn write(
         &mut self,
         root: &Root,
-        call_id: Option<&str>,
+        call: Option<TransactionId>,
         path: &Path,
         bytes: &[u8],
     ) -> io::Result<()> {
@@ -95,32 +95,32 @@ impl History {
             after: Some(digest(bytes)),
             directories,
         };
-        match call_id {
-            Some(call_id) => self
-                .open
-                .entry(call_id.to_owned())
-                .or_default()
-                .push(change),
+        match call {
+            Some(call) => self.open.entry(call).or_default().push(change),
             None => self.keep(change),
         }
         Ok(())
     }
 
-    pub(crate) fn commit(&mut self, call_id: &str) {
-        for change in self.open.remove(call_id).unwrap_or_default() {
+    pub(crate) fn commit(&mut self, call: TransactionId) {
+        for change in self.open.remove(&call).unwrap_or_default() {
             self.keep(change);
         }
     }
 
     /// Whether this call changed anything that can be undone.
-    pub(crate) fn has_changes(&self, call_id: &str) -> bool {
-        self.open.contains_key(call_id)
+    pub(crate) fn has_changes(&self, call: TransactionId) -> bool {
+        self.open.contains_key(&call)
     }
 
     /// Undoes a call's changes, the last one first. All are tried; the first failure is reported.
-    pub(crate) fn roll_back(&mut self, root: &Root, call_id: &str) -> Result<(), ResourceError> {
+    pub(crate) fn roll_back(
+        &mut self,
+        root: &Root,
+        call: TransactionId,
+    ) -> Result<(), ResourceError> {
         let mut outcome = Ok(());
-        for change in self.open.remove(call_id).unwrap_or_default().iter().rev() {
+        for change in self.open.remove(&call).unwrap_or_default().iter().rev() {
             match undo(root, change) {
                 Ok(Some(_)) => {}
                 // Somebody wrote over it: what they would go back to is not there any more.

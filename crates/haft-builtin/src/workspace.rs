@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use haft_core::{FileSystem, Resource, ResourceError, ToolContext, ToolSource};
+use haft_core::{FileSystem, Resource, ResourceError, ToolContext, ToolSource, TransactionId};
 use serde_json::Value;
 
 use crate::history::History;
@@ -109,17 +109,15 @@ impl Workspace {
     ///
     /// Asked while the history is held: a call that was given up meanwhile, and perhaps rolled back
     /// already, must not change anything any more.
-    pub(crate) fn journalled<'a>(
+    pub(crate) fn journalled(
         &self,
-        context: &'a ToolContext,
-    ) -> Result<Option<&'a str>, Refusal> {
+        context: &ToolContext,
+    ) -> Result<Option<TransactionId>, Refusal> {
         match context.transaction() {
             Some(transaction) if !transaction.is_open() => {
                 Err(Refusal::Failed("the call is over".to_owned()))
             }
-            Some(transaction) if transaction.has_resource(&self.name) => {
-                Ok(Some(transaction.call_id()))
-            }
+            Some(transaction) if transaction.has_resource(&self.name) => Ok(Some(transaction.id())),
             _ => Ok(None),
         }
     }
@@ -155,16 +153,16 @@ impl Resource for Workspace {
         self.history().restore(&root, captured)
     }
 
-    fn commit(&self, call_id: &str) {
-        self.history().commit(call_id);
+    fn commit(&self, transaction: TransactionId) {
+        self.history().commit(transaction);
     }
 
-    fn rollback(&self, call_id: &str) -> Result<(), ResourceError> {
-        if !self.history().has_changes(call_id) {
+    fn rollback(&self, transaction: TransactionId) -> Result<(), ResourceError> {
+        if !self.history().has_changes(transaction) {
             return Ok(());
         }
         let root = self.opened()?;
-        self.history().roll_back(&root, call_id)
+        self.history().roll_back(&root, transaction)
     }
 }
 

@@ -91,7 +91,7 @@ pub use schema::{subschemas, subschemas_mut, value_depth_exceeds};
 pub use scorer::{Score, ScoreError, Scorer, Scoring, scorer_fn};
 pub use state::{
     Resource, ResourceError, RestoreError, SessionState, SessionStateBuilder, Slice, SliceKind,
-    Snapshot, SnapshotMeta, SnapshotPhase, StateError, Transaction,
+    Snapshot, SnapshotMeta, SnapshotPhase, StateError, Transaction, TransactionId,
 };
 pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,

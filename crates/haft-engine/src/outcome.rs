@@ -339,6 +339,9 @@ pub struct Outcome {
     pub usage: Usage,
     /// What was counted.
     pub counters: Counters,
+    /// Where long results are kept, if they are: as long as the run waits, or where it was asked to
+    /// keep them.
+    pub spill_directory: Option<std::path::PathBuf>,
     /// The conversation to go on with.
     pub session: Session,
 }

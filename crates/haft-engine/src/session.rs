@@ -1,5 +1,7 @@
 //! What outlives a run: the conversation, and how far an unfinished run has come.
 
+use std::path::PathBuf;
+
 use haft_core::{Conversation, FunctionCall, HistoryError, Item, Usage};
 use haft_hydrate::CallIds;
 use serde::{Deserialize, Serialize};
@@ -69,6 +71,8 @@ pub(crate) struct Progress {
     pub(crate) open: Vec<OpenCall>,
     /// Calls of it were left out because the call limit was reached.
     pub(crate) call_limit_hit: bool,
+    /// Where long results of the run are kept.
+    pub(crate) spill_directory: Option<PathBuf>,
 }
 
 /// Why an answer is the last.

@@ -8,6 +8,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft_core::{
     DefinitionError, ToolDefinition, ToolError, ToolObject, ToolOutput, dynamic_tool,
@@ -51,7 +52,7 @@ const CHARACTER_REST: u64 = 3;
 #[derive(Debug)]
 pub struct SpillStore {
     directory: PathBuf,
-    keep: bool,
+    keep: AtomicBool,
 }
 
 impl SpillStore {
@@ -71,18 +72,34 @@ impl SpillStore {
                 made => {
                     return made.map(|()| Self {
                         directory,
-                        keep: false,
+                        keep: AtomicBool::new(false),
                     });
                 }
             }
         }
     }
 
+    /// A store that an earlier leg of the run made.
+    pub fn reopened(directory: PathBuf) -> io::Result<Self> {
+        if !directory.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::NotADirectory));
+        }
+        Ok(Self {
+            directory,
+            keep: AtomicBool::new(false),
+        })
+    }
+
     /// The files stay when the store goes.
     #[must_use]
-    pub fn keep(mut self) -> Self {
-        self.keep = true;
+    pub fn keep(self) -> Self {
+        self.stay();
         self
+    }
+
+    /// The same for a store that is in use: the run goes on later.
+    pub(crate) fn stay(&self) {
+        self.keep.store(true, Ordering::Relaxed);
     }
 
     /// Where the files are.

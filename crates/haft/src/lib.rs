@@ -106,7 +106,7 @@ pub use haft_core::{
 pub use haft_core::{
     Cancel, MAX_CHUNK_BYTES, ProgressSink, Resource, ResourceError, RestoreError, SessionState,
     SessionStateBuilder, Slice, SliceKind, Snapshot as StateSnapshot, SnapshotMeta, SnapshotPhase,
-    StateError, ToolProgress, Transaction,
+    StateError, ToolProgress, Transaction, TransactionId,
 };
 
 // The loop. `haft::run(model)` starts building one; its builder is `RunBuilder`, because `Run` is

@@ -43,6 +43,19 @@ async fn rolling_back_restores_what_the_call_changed_and_nothing_else() {
     assert_eq!(place.get("kept.txt").unwrap(), "kept");
 }
 
+/// Two conversations may both have a `call_1`.
+#[tokio::test]
+async fn one_conversations_rollback_leaves_anothers_files_alone() {
+    let place = Place::new();
+    let workspace = place.workspace();
+    let (one, two) = (session(&workspace), session(&workspace));
+    let (a, b) = (one.begin("call_1", "t"), two.begin("call_1", "t"));
+    write(&workspace, &a, "mine", "kept").await;
+    b.rollback().unwrap();
+    assert_eq!(place.get("mine").unwrap(), "kept");
+    a.commit().unwrap();
+}
+
 /// R16, for files.
 #[tokio::test]
 async fn a_committed_siblings_file_stays_when_an_overlapping_call_is_rolled_back() {

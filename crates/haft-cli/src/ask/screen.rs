@@ -106,6 +106,7 @@ impl Screen {
             }
             EventKind::ItemAdded {
                 item: Item::FunctionCallOutput(output),
+                ..
             } => self.result(&output.call_id, &output.output.to_text(), output.is_error),
             EventKind::RequestRetried { error, delay_ms } => {
                 let pause = spoken(Duration::from_millis(*delay_ms));

@@ -22,4 +22,4 @@ pub use resource::{Resource, ResourceError};
 pub use session::{SessionState, SessionStateBuilder};
 pub use slice::{Slice, SliceKind};
 pub use snapshot::{Snapshot, SnapshotMeta, SnapshotPhase};
-pub use transaction::Transaction;
+pub use transaction::{Transaction, TransactionId};

@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::error::RestoreError;
+use super::transaction::TransactionId;
 use crate::caught::caught;
 
 /// Something outside the session's slices that calls change: a working directory, a database.
 ///
-/// It tells the changes of one call from those of others by the call's id. Its methods may block
-/// for as long as local work takes, and must not call back into the session.
+/// It tells the changes of one call from those of others by the call's [`TransactionId`]. Its
+/// methods may block for as long as local work takes, and must not call back into the session.
 pub trait Resource: Send + Sync + 'static {
     /// What it is called in snapshots and errors; the same every time.
     fn name(&self) -> &str;
@@ -20,10 +21,10 @@ pub trait Resource: Send + Sync + 'static {
     fn restore(&self, captured: &Value) -> Result<(), ResourceError>;
 
     /// This call's changes stay: whatever was kept to undo them can go.
-    fn commit(&self, call_id: &str);
+    fn commit(&self, transaction: TransactionId);
 
     /// Undoes exactly this call's changes.
-    fn rollback(&self, call_id: &str) -> Result<(), ResourceError>;
+    fn rollback(&self, transaction: TransactionId) -> Result<(), ResourceError>;
 }
 
 /// A resource's failure, in its own words.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::error::{RestoreError, StateError};
@@ -19,7 +20,20 @@ use crate::caught::caught;
 #[derive(Clone)]
 pub struct Transaction(Arc<Shared>);
 
+/// One transaction among all of this process. Call ids are not enough to tell calls apart: two
+/// conversations may both have a `call_1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TransactionId(u64);
+
+impl TransactionId {
+    fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 struct Shared {
+    id: TransactionId,
     state: SessionState,
     call_id: String,
     tool_name: String,
@@ -49,11 +63,17 @@ struct View {
 impl Transaction {
     pub(super) fn new(state: SessionState, call_id: &str, tool_name: &str) -> Self {
         Self(Arc::new(Shared {
+            id: TransactionId::next(),
             state,
             call_id: call_id.to_owned(),
             tool_name: tool_name.to_owned(),
             journal: Mutex::default(),
         }))
+    }
+
+    /// Which one it is.
+    pub fn id(&self) -> TransactionId {
+        self.0.id
     }
 
     /// Whose changes they are.
@@ -140,7 +160,7 @@ impl Transaction {
             return outcome;
         }
         for resource in self.0.state.resources() {
-            if let Err(panic) = caught(|| resource.commit(&self.0.call_id)) {
+            if let Err(panic) = caught(|| resource.commit(self.0.id)) {
                 tracing::error!(panic, "a resource panicked while it was committed");
             }
         }
@@ -203,7 +223,7 @@ impl Shared {
     fn roll_resources_back(&self) -> Result<(), RestoreError> {
         let mut outcome = Ok(());
         for resource in self.state.resources() {
-            let undone = guarded(&*resource, |resource| resource.rollback(&self.call_id));
+            let undone = guarded(&*resource, |resource| resource.rollback(self.id));
             outcome = outcome.and(undone);
         }
         outcome

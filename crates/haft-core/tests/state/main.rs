@@ -8,7 +8,7 @@ mod transactions;
 
 use std::sync::{Arc, Mutex};
 
-use haft_core::{Resource, ResourceError, SessionState, Slice, SliceKind};
+use haft_core::{Resource, ResourceError, SessionState, Slice, SliceKind, TransactionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -97,11 +97,11 @@ impl Resource for Outside {
         Ok(())
     }
 
-    fn commit(&self, call_id: &str) {
-        let _ = self.answer(format!("commit {call_id}"));
+    fn commit(&self, transaction: TransactionId) {
+        let _ = self.answer(format!("commit {transaction:?}"));
     }
 
-    fn rollback(&self, call_id: &str) -> Result<(), ResourceError> {
-        self.answer(format!("rollback {call_id}"))
+    fn rollback(&self, transaction: TransactionId) -> Result<(), ResourceError> {
+        self.answer(format!("rollback {transaction:?}"))
     }
 }

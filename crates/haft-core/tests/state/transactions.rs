@@ -131,7 +131,8 @@ fn a_change_that_panics_only_when_committed_leaves_everything_as_it_was() {
     assert!(error.to_string().contains("no longer zero"), "{error}");
     assert_eq!(counter(&state), 5);
     assert!(state.get::<Notes>().unwrap().0.is_empty());
-    assert_eq!(*outside.asked.lock().unwrap(), ["rollback call_1"]);
+    let asked = outside.asked.lock().unwrap().clone();
+    assert_eq!(asked, [format!("rollback {:?}", call.id())]);
 }
 
 #[test]
@@ -142,15 +143,23 @@ fn resources_hear_how_each_call_ended() {
         .resource(two.clone())
         .build()
         .unwrap();
-    state.begin("kept", "write").commit().unwrap();
+    let kept = state.begin("call_1", "write");
+    kept.commit().unwrap();
     *one.failing.lock().unwrap() = true;
-    let error = state.begin("failed", "write").rollback().unwrap_err();
+    let failed = state.begin("call_1", "write");
+    let error = failed.rollback().unwrap_err();
     assert_eq!(error.to_string(), "the resource `one` failed: disk full");
-    drop(state.begin("dropped", "write"));
+    let dropped = state.begin("call_1", "write");
+    let ids = [kept.id(), failed.id(), dropped.id()];
+    drop(dropped);
     for resource in [one, two] {
         assert_eq!(
             *resource.asked.lock().unwrap(),
-            ["commit kept", "rollback failed", "rollback dropped"]
+            [
+                format!("commit {:?}", ids[0]),
+                format!("rollback {:?}", ids[1]),
+                format!("rollback {:?}", ids[2])
+            ]
         );
     }
 }

@@ -19,6 +19,7 @@ use crate::loop_report::{LoopAction, LoopReport};
 use crate::moment::Moment;
 use crate::options::LoopOptions;
 use crate::retry::{Backoff, RetryPolicy};
+use crate::spill::SpillStore;
 
 /// Everything around a run: who answers, which tools there are, what is allowed.
 ///
@@ -41,6 +42,7 @@ pub(crate) struct Environment {
     pub(crate) on_loop: Option<Arc<LoopCallback>>,
     pub(crate) state: SessionState,
     pub(crate) deadline: Option<Moment>,
+    pub(crate) spill: Option<Arc<SpillStore>>,
     pub(crate) output_validators: OutputValidators,
 }
 
@@ -68,6 +70,7 @@ impl Environment {
             on_loop: None,
             state: SessionState::default(),
             deadline: None,
+            spill: None,
             output_validators: OutputValidators::default(),
         }
     }

@@ -156,6 +156,12 @@ impl Machine {
                 });
             }
         }
+        if let Some(spill) = &self.environment.spill {
+            // What the model may recall must be there when the run goes on.
+            spill.stay();
+            let directory = spill.directory().to_owned();
+            self.progress().spill_directory = Some(directory);
+        }
         self.progress().open = open;
         self.progress().call_limit_hit = batch.call_limit_hit;
         self.finish(End::Waiting(waiting));

@@ -215,6 +215,11 @@ impl Machine {
             rounds,
             usage,
             counters,
+            spill_directory: self
+                .environment
+                .spill
+                .as_ref()
+                .map(|spill| spill.directory().to_owned()),
             session: self.session,
         }
     }

@@ -32,7 +32,7 @@ impl Run {
         self.answers.check(&session)?;
         self.environment.deadline = self.deadline_from(now);
         self.furnish(&mut session, now)?;
-        let spill = self.prepare_spill()?;
+        let spill = self.prepare_spill(&session)?;
         let means = Means {
             model: Arc::clone(&self.environment.model),
             approver: self.approver,
@@ -140,14 +140,21 @@ impl Run {
         Ok(())
     }
 
-    fn prepare_spill(&mut self) -> Result<Option<Arc<SpillStore>>, RunError> {
+    /// Opens the place for long results: the one of the earlier leg, or a new one.
+    fn prepare_spill(&mut self, session: &Session) -> Result<Option<Arc<SpillStore>>, RunError> {
         let environment = &mut self.environment;
         if environment.options.spill_bytes.is_none() {
             return Ok(None);
         }
-        let mut store = match &self.spill_directory {
-            Some(directory) => SpillStore::below(directory)?,
-            None => SpillStore::temporary()?,
+        let earlier = session
+            .run
+            .as_ref()
+            .and_then(|run| run.spill_directory.clone());
+        let earlier = earlier.and_then(|directory| SpillStore::reopened(directory).ok());
+        let mut store = match (earlier, &self.spill_directory) {
+            (Some(store), _) => store,
+            (None, Some(directory)) => SpillStore::below(directory)?,
+            (None, None) => SpillStore::temporary()?,
         };
         if self.keep_spill {
             store = store.keep();
@@ -155,6 +162,7 @@ impl Run {
         let store = Arc::new(store);
         let recall = recall_tool_result(Arc::clone(&store)).map_err(BindError::from)?;
         environment.binding = environment.binding.with_appended([recall]).binding;
+        environment.spill = Some(Arc::clone(&store));
         Ok(Some(store))
     }
 }

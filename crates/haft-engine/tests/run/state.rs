@@ -281,3 +281,33 @@ async fn a_long_result_that_cannot_be_kept_is_shortened_and_says_so() {
     let end = "[Result truncated: 10000 bytes in total. The rest could not be kept.]";
     assert!(text.len() < 700 && text.ends_with(end), "{text}");
 }
+
+#[tokio::test]
+async fn a_long_result_can_be_recalled_after_a_wait() {
+    let directory = tempfile::tempdir().unwrap();
+    let model = Script::new([
+        calls([("a", "long", "{}"), ("b", "ask", "{}")]),
+        calls([(
+            "c",
+            "recall_tool_result",
+            r#"{"tool_call_id":"a","limit":4}"#,
+        )]),
+        says("done"),
+    ]);
+    let run = || {
+        let long = tool("long", |_| Ok(ToolOutput::text("abcd".repeat(5000))));
+        Run::new(model.clone())
+            .tools([long, crate::tools::function("ask")])
+            .tool_choice(haft_core::ToolChoice::allowed(["long", "ask"]))
+            .spill(4096)
+            .spill_directory(directory.path())
+    };
+    let first = run().user("go").await.unwrap();
+    let stored = serde_json::to_string(&first.session).unwrap();
+    drop(first);
+    let session: Session = serde_json::from_str(&stored).unwrap();
+    let second = run().session(session).output("b", "x").await.unwrap();
+    assert_eq!(texts(&second)[2], "abcd");
+    drop(second);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}

@@ -1,6 +1,7 @@
 //! Server-sent events.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::{FrameError, Frames, MAX_FRAME_BYTES};
 
@@ -14,7 +15,7 @@ pub struct SseEvent {
     /// Its `data` lines, joined by line breaks. Bytes that are no UTF-8 are replaced.
     pub data: String,
     /// The last `id` that the stream gave.
-    pub id: Option<String>,
+    pub id: Option<Arc<str>>,
 }
 
 /// Cuts a stream into server-sent events.
@@ -39,7 +40,7 @@ pub struct SseParser {
     event: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    id: Option<String>,
+    id: Option<Arc<str>>,
     after_return: bool,
     is_first_line: bool,
     ready: VecDeque<SseEvent>,
@@ -101,7 +102,7 @@ impl SseParser {
             }
             b"event" => value.clone_into(&mut self.event),
             b"id" if !value.contains(&0) => {
-                self.id = Some(String::from_utf8_lossy(value).into_owned());
+                self.id = Some(String::from_utf8_lossy(value).into());
             }
             _ => {}
         }
@@ -209,7 +210,7 @@ mod tests {
             events.push((event.event, event.data, event.id));
         }
         let event = |event: &str, data: &str, id: Option<&str>| {
-            (event.to_owned(), data.to_owned(), id.map(str::to_owned))
+            (event.to_owned(), data.to_owned(), id.map(Arc::from))
         };
         assert_eq!(
             events,

@@ -66,16 +66,16 @@ fn of_body(status: u16, body: &[u8]) -> ModelError {
     refusal.into_error(Some(status))
 }
 
-/// The error that stands in the middle of a stream, in the JSON of a frame.
+/// The error that stands in the middle of a stream, in the JSON of a frame. It is not
+/// [`finished`] yet.
 pub(crate) fn in_stream(json: &Value) -> ModelError {
     let refusal = Refusal::read(json);
     let status = refusal.status;
-    let mut error = refusal.into_error(status);
-    error.message = shortened(&error.message);
-    error
+    refusal.into_error(status)
 }
 
-fn finished(error: ModelError, redactor: &Redactor) -> ModelError {
+/// An error that can be shown: without secrets, and not too long.
+pub(crate) fn finished(error: ModelError, redactor: &Redactor) -> ModelError {
     // First the secrets, then the cut: a cut key would not be recognised.
     let mut error = redactor.clean_error(error);
     error.message = shortened(&error.message);

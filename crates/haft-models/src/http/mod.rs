@@ -20,6 +20,6 @@ pub use body::Body;
 pub use client::{Http, Timeouts};
 pub use connection::Connection;
 pub use endpoint::{Endpoint, EndpointError};
-pub(crate) use failure::in_stream;
+pub(crate) use failure::{finished, in_stream};
 pub use redact::Redactor;
 pub use secret::Secret;

@@ -9,6 +9,7 @@ use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream};
 use super::Events;
 use crate::frame::{FrameError, Frames};
 use crate::http::Body;
+use crate::http::finished;
 
 /// How long the rest of a stream is waited for when the model has said that it is done: the cost of
 /// the answer often comes after it.
@@ -81,7 +82,7 @@ impl<F: Frames, L: Lift<Frame = F::Frame>> State<F, L> {
             }
             // An error waits until the events before it are out.
             if let Some(error) = self.failure.take() {
-                return Some(Err(self.body.redactor().clean_error(error)));
+                return Some(Err(finished(error, self.body.redactor())));
             }
             if self.is_over {
                 return None;
