@@ -4,6 +4,7 @@
 //! request, each piece rendered once and kept with what it was made from. A tool that a provider
 //! could not take is left out with a reason; it never spoils the request.
 
+pub(crate) mod answer;
 pub(crate) mod anthropic;
 pub(crate) mod body;
 pub(crate) mod chat;
