@@ -11,8 +11,11 @@
 )]
 
 mod choice;
+mod chunking;
 mod conversation;
 mod faults;
+mod one_shot;
 mod truncation;
+mod typed;
 mod waiting;
 mod world;
