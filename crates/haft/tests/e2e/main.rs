@@ -12,9 +12,13 @@
 
 mod choice;
 mod chunking;
+mod configured;
+mod content;
 mod conversation;
 mod faults;
+mod left_out;
 mod one_shot;
+mod rendering;
 mod truncation;
 mod typed;
 mod waiting;
