@@ -193,6 +193,23 @@ impl ToolOutput {
 
     /// What the model reads, as text: message, blank line, value. Images are named, not shown.
     pub fn text_for_model(&self) -> String {
+        self.as_text(|media_type| Some(format!("[image, {media_type}]")))
+    }
+
+    /// What the model reads as text where it is shown the images themselves.
+    ///
+    /// ```
+    /// use haft_core::{OutputPart, ToolOutput};
+    /// let image = OutputPart::Image { media_type: "image/png".into(), data: "aGk=".into() };
+    /// let output = ToolOutput::text("a map").with_parts([image]);
+    /// assert_eq!(output.text_for_model(), "a map\n\n[image, image/png]");
+    /// assert_eq!(output.text_beside_images(), "a map");
+    /// ```
+    pub fn text_beside_images(&self) -> String {
+        self.as_text(|_| None)
+    }
+
+    fn as_text(&self, name_image: impl Fn(&str) -> Option<String>) -> String {
         let shown = self.value.as_ref().filter(|_| !self.value_hidden);
         let mut pieces = Vec::new();
         if !self.message.is_empty() {
@@ -201,10 +218,10 @@ impl ToolOutput {
         if let Some(value) = shown {
             pieces.push(self.rendered.clone().unwrap_or_else(|| render(value)));
         }
-        pieces.extend(self.parts.iter().map(|part| match part {
-            OutputPart::Text { text } => text.clone(),
-            OutputPart::Image { media_type, .. } => format!("[image, {media_type}]"),
-            OutputPart::Structured { value } => render(value),
+        pieces.extend(self.parts.iter().filter_map(|part| match part {
+            OutputPart::Text { text } => Some(text.clone()),
+            OutputPart::Image { media_type, .. } => name_image(media_type),
+            OutputPart::Structured { value } => Some(render(value)),
         }));
         pieces.join("\n\n")
     }

@@ -209,7 +209,12 @@ impl Machine {
         if !has_images || !self.environment.model.capabilities().image_input {
             return CallOutput::Text(text);
         }
-        let mut parts = vec![ContentPart::InputText { text }];
+        // What is shown need not be named as well.
+        let text = output.text_beside_images();
+        let mut parts = Vec::new();
+        if !text.is_empty() {
+            parts.push(ContentPart::InputText { text });
+        }
         parts.extend(output.as_parts().iter().filter_map(|part| match part {
             OutputPart::Image { media_type, data } => Some(ContentPart::InputImage {
                 image_url: format!("data:{media_type};base64,{data}"),

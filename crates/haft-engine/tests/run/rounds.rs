@@ -219,10 +219,11 @@ async fn the_list_of_tools_is_the_same_in_every_request() {
 #[tokio::test]
 async fn images_reach_a_model_that_takes_them() {
     let camera = tool("camera", |_| {
-        Ok(ToolOutput::parts([haft_core::OutputPart::Image {
+        let image = haft_core::OutputPart::Image {
             media_type: "image/png".into(),
             data: "aGk=".into(),
-        }]))
+        };
+        Ok(ToolOutput::text("a photo").with_parts([image]))
     });
     let model = Script::new([calls([("a", "camera", "{}")]), says("nice")]);
     let outcome = Run::new(model).tools([camera]).user("look").await.unwrap();
@@ -230,5 +231,11 @@ async fn images_reach_a_model_that_takes_them() {
         panic!("{:?}", outcome.items)
     };
     let json = serde_json::to_value(&output.output).unwrap();
-    assert_eq!(json[1]["image_url"], "data:image/png;base64,aGk=");
+    assert_eq!(
+        json,
+        serde_json::json!([
+            {"type": "input_text", "text": "a photo"},
+            {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "auto"}
+        ])
+    );
 }
