@@ -15,6 +15,7 @@ mod chunking;
 mod configured;
 mod content;
 mod conversation;
+mod details;
 mod faults;
 mod left_out;
 mod one_shot;

@@ -9,10 +9,13 @@ use haft::{
 
 use crate::world::{each, streamed, tools};
 
+/// What a request was made from.
+type Made = (Vec<Arc<Entry>>, ToolSpecs);
+
 /// Passes requests on and keeps hold of what they were made from.
 struct Watching {
     model: Arc<dyn Model>,
-    seen: Arc<Mutex<Vec<(Vec<Arc<Entry>>, ToolSpecs)>>>,
+    seen: Arc<Mutex<Vec<Made>>>,
 }
 
 impl Model for Watching {
@@ -93,7 +96,7 @@ async fn in_thirty_turns_each_item_and_each_tool_is_rendered_once() {
 
         // And what was rendered is what was sent: each request begins like the one before.
         let received = server.received();
-        let list = |body: &haft::Value| {
+        let said = |body: &haft::Value| {
             body.get("messages")
                 .unwrap_or(&body["input"])
                 .as_array()
@@ -101,7 +104,7 @@ async fn in_thirty_turns_each_item_and_each_tool_is_rendered_once() {
                 .clone()
         };
         for pair in received.windows(2) {
-            let (mut before, after) = (list(&pair[0].body), list(&pair[1].body));
+            let (mut before, after) = (said(&pair[0].body), said(&pair[1].body));
             // The mark up to which the provider caches moves on.
             if let Some(last) = before.last_mut()
                 && let Some(blocks) = last.get_mut("content").and_then(haft::Value::as_array_mut)

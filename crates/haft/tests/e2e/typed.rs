@@ -6,9 +6,7 @@ use haft::{End, FailedReason, Value, engine, json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::world::{
-    Case, Provider, anthropic, cases, chat, each, ollama, responses, streamed, tools,
-};
+use crate::world::{Provider, anthropic, cases, chat, each, ollama, responses, streamed, tools};
 
 /// A forecast.
 #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,8 +27,7 @@ fn oslo() -> Forecast {
     }
 }
 
-fn run(case: Case, run: engine::Run) -> engine::Run {
-    let _ = case;
+fn asking(run: engine::Run) -> engine::Run {
     run.tools(tools())
         .instructions("Be brief.")
         .answer_as::<Forecast>()
@@ -52,7 +49,7 @@ async fn tools_run_first_and_the_answer_has_the_demanded_form() {
     each(cases(), |case| async move {
         let script = [call("get_weather", json!({"city": "Oslo"})), say(GOOD)];
         let server = case.server(script).await;
-        let outcome = run(case, case.run(&server)).await.unwrap();
+        let outcome = asking(case.run(&server)).await.unwrap();
         assert!(outcome.is_completed(), "{:?}", outcome.end);
         assert_eq!(outcome.output_as::<Forecast>(), Some(oslo()));
         assert_eq!(outcome.tool_calls.len(), 1);
@@ -81,7 +78,7 @@ async fn a_strict_form_is_only_claimed_where_the_schema_is_one() {
             };
             body.pointer(place).cloned()
         };
-        run(case, case.run(&server)).await.unwrap();
+        asking(case.run(&server)).await.unwrap();
         let loose = json!({
             "type": "object",
             "properties": {"city": {"type": "string"}, "degrees": {"type": "integer"}},
@@ -118,7 +115,7 @@ async fn without_such_means_the_schema_is_told_in_words() {
             Provider::Anthropic => case.run_of(anthropic(&server).with_capabilities(plain)),
             Provider::Ollama => case.run_of(ollama(&server).with_capabilities(plain)),
         };
-        let outcome = run(case, model).await.unwrap();
+        let outcome = asking(model).await.unwrap();
         assert_eq!(
             outcome.output_as::<Forecast>(),
             Some(oslo()),
@@ -143,7 +140,7 @@ async fn a_wrong_form_is_complained_about_and_in_the_end_refused() {
         let server = case
             .server([say("sunny"), say(r#"{"city": 5}"#), say(GOOD)])
             .await;
-        let outcome = run(case, case.run(&server)).await.unwrap();
+        let outcome = asking(case.run(&server)).await.unwrap();
         assert_eq!(
             outcome.output_as::<Forecast>(),
             Some(oslo()),
@@ -154,7 +151,7 @@ async fn a_wrong_form_is_complained_about_and_in_the_end_refused() {
         assert!(complaint.contains("'city' must be string"), "{complaint}");
 
         let server = case.server([say("sunny").times(3)]).await;
-        let outcome = run(case, case.run(&server)).await.unwrap();
+        let outcome = asking(case.run(&server)).await.unwrap();
         let End::Failed { reason, .. } = &outcome.end else {
             panic!("{:?}", outcome.end)
         };
