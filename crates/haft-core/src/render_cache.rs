@@ -74,6 +74,21 @@ impl RenderCache {
             new
         })
     }
+
+    /// How many renderings there are: with what [`get`](Self::get) promises, how often something
+    /// was rendered.
+    ///
+    /// ```
+    /// use haft_core::{RenderCache, RenderKey};
+    /// let cache = RenderCache::default();
+    /// for _ in 0..3 {
+    ///     cache.get(RenderKey::new("json"), || String::from("{}"));
+    /// }
+    /// assert_eq!(cache.count(), 1);
+    /// ```
+    pub fn count(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
 }
 
 impl fmt::Debug for RenderCache {

@@ -159,7 +159,7 @@ impl SpillStore {
 
 impl Drop for SpillStore {
     fn drop(&mut self) {
-        if !self.keep
+        if !self.keep.load(Ordering::Relaxed)
             && let Err(error) = std::fs::remove_dir_all(&self.directory)
         {
             let directory = self.directory.display();

@@ -141,9 +141,14 @@ impl ChatLift {
             (Some(_), _) => by_index?,
             (None, Some(id)) => {
                 let same_id = |call: &Call| self.items.so_far(call.place).0 == id;
-                let by_id = self.calls.iter().rposition(same_id);
-                if by_id.is_some() {
-                    return by_id;
+                if let Some(at) = self.calls.iter().rposition(same_id) {
+                    // Some servers give all calls one id: a name beside it tells them apart.
+                    let call = &self.calls[at];
+                    let known = self.items.so_far(call.place).1;
+                    let is_other = piece.name.as_ref().is_some_and(|name| {
+                        call.chunk == chunk || (!known.is_empty() && name != known)
+                    });
+                    return (!is_other).then_some(at);
                 }
                 self.calls.len().checked_sub(1)?
             }

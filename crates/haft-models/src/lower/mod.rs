@@ -4,7 +4,7 @@
 //! request, each piece rendered once and kept with what it was made from. A tool that a provider
 //! could not take is left out with a reason; it never spoils the request.
 
-mod answer_form;
+pub(crate) mod answer;
 pub(crate) mod anthropic;
 pub(crate) mod body;
 pub(crate) mod chat;
@@ -15,6 +15,5 @@ pub mod schema;
 pub mod tools;
 pub(crate) mod turns;
 
-pub(crate) use answer_form::answer_form;
 pub use anthropic::Thinking;
 pub use responses::ThoughtsBack;

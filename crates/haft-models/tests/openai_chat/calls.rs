@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::common::server::Reply;
 use crate::{answered, calls_of, chunks};
 
 /// A chunk with these pieces of calls.
@@ -165,4 +166,33 @@ async fn prose_and_calls_in_one_message_are_both_kept() {
     .unwrap();
     assert_eq!(response.items[0].text(), "Let me look. Done.");
     assert_eq!(calls_of(&response), [("a", "one", "{}")]);
+}
+
+#[tokio::test]
+async fn calls_that_share_one_id_stay_apart() {
+    let calls = || {
+        json!([
+            {"id": "a", "type": "function", "function": {"name": "one", "arguments": "{\"x\":1}"}},
+            {"id": "a", "type": "function", "function": {"name": "one", "arguments": "{\"x\":2}"}},
+            {"id": "a", "type": "function", "function": {"name": "two", "arguments": "{}"}},
+        ])
+    };
+    let expected = [
+        call("a", "one", "{\"x\":1}"),
+        call("a", "one", "{\"x\":2}"),
+        call("a", "two", "{}"),
+    ];
+    assert_eq!(assembled(&[calls()]).await, expected);
+    let whole = json!({"choices": [{"index": 0, "finish_reason": "tool_calls",
+        "message": {"role": "assistant", "content": null, "tool_calls": calls()}}]});
+    let response = answered(Reply::json(200, whole.to_string())).await.unwrap();
+    assert_eq!(calls_of(&response).len(), 3);
+    // One after the other, another name begins another call.
+    let later = assembled(&[
+        json!([{"id": "a", "function": {"name": "one", "arguments": "{}"}}]),
+        json!([{"id": "a", "function": {"name": "two", "arguments": "{}"}}]),
+    ])
+    .await;
+    let expected = [call("a", "one", "{}"), call("a", "two", "{}")];
+    assert_eq!(later, expected);
 }

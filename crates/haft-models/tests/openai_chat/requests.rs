@@ -216,12 +216,8 @@ async fn a_bad_tool_is_left_out_alone_and_told() {
 
 #[tokio::test]
 async fn an_answer_can_be_bound_to_a_schema() {
-    let schema = json!({
-        "type": "object",
-        "properties": {"a": {"type": "string"}},
-        "required": ["a"],
-        "additionalProperties": false
-    });
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}},
+        "required": ["a"], "additionalProperties": false});
     let mut request = request();
     request.output_format = Some(OutputFormat {
         name: "answer".into(),

@@ -68,6 +68,9 @@ impl Lift for AnthropicLift {
                     self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
                 }
                 self.count(event.usage);
+                if self.stop_reason.is_some() {
+                    return Ok(Flow::Whole);
+                }
             }
             "message_stop" => {
                 self.finish(out);
@@ -80,8 +83,13 @@ impl Lift for AnthropicLift {
         Ok(Flow::More)
     }
 
-    fn end(&mut self, _: &mut Events) -> Result<(), ModelError> {
+    fn end(&mut self, out: &mut Events) -> Result<(), ModelError> {
         if self.is_finished {
+            return Ok(());
+        }
+        // Only the mark of the end is missing: the model has said why it stopped.
+        if self.stop_reason.is_some() {
+            self.finish(out);
             return Ok(());
         }
         Err(broken_off())
@@ -146,6 +154,12 @@ impl AnthropicLift {
                 let call_id = block.id.unwrap_or_default();
                 let name = block.name.unwrap_or_default();
                 let input = block.input.map_or("", RawValue::get);
+                // Some servers give the text of the arguments, as the other protocols have it.
+                let input = match serde_json::from_str::<String>(input) {
+                    Ok(text) => text,
+                    Err(_) if input == "null" => String::new(),
+                    Err(_) => input.to_owned(),
+                };
                 let kind = ItemKind::FunctionCall {
                     call_id: call_id.clone(),
                     name: name.clone(),
@@ -155,7 +169,7 @@ impl AnthropicLift {
                     call_id,
                     name,
                     written: String::new(),
-                    input: if input == "null" { "" } else { input }.to_owned(),
+                    input,
                 });
             }
             "thinking" => {

@@ -178,9 +178,46 @@ fn every_reason_to_stop_is_told() {
 
 #[test]
 fn a_stream_that_breaks_off_is_an_error() {
-    let error = lifted(&[START, &end("end_turn")]).unwrap_err();
-    assert_eq!(error.kind, ModelErrorKind::Unreachable);
-    assert!(lifted(&[]).is_err());
+    let begun =
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}"#;
+    let ended = r#"{"type":"content_block_stop","index":0}"#;
+    for data in [&[START][..], &[START, begun], &[START, begun, ended], &[]] {
+        let error = lifted(data).unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Unreachable);
+    }
+}
+
+#[test]
+fn an_answer_that_says_why_it_stopped_is_whole_without_the_mark_of_its_end() {
+    let begun =
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}"#;
+    let (reason, odd) = (end("end_turn"), r#"{"type":"message_delta","delta":{}}"#);
+    let whole = response(lifted(&[START, begun, &reason]).unwrap());
+    assert_eq!((whole.finish, whole.items.len()), (FinishReason::Normal, 1));
+    assert_eq!(whole.usage.unwrap().output_tokens, 20);
+    assert!(lifted(&[START, begun, odd]).is_err());
+}
+
+#[test]
+fn input_that_is_text_is_taken_for_the_text_of_the_arguments() {
+    let body = |input: &str| {
+        format!(
+            r#"{{"content":[{{"type":"tool_use","id":"a","name":"n","input":{input}}}],"stop_reason":"tool_use"}}"#
+        )
+    };
+    let cases = [
+        (r#""{\"a\": 1}""#, r#"{"a": 1}"#),
+        (r#""""#, ""),
+        ("null", ""),
+        ("[1]", "[1]"),
+    ];
+    for (input, arguments) in cases {
+        let answer = response(AnthropicLift::whole(&body(input)).unwrap().into());
+        let Item::FunctionCall(call) = &answer.items[0] else {
+            panic!("{answer:?}")
+        };
+        assert_eq!(call.arguments, arguments, "{input}");
+    }
 }
 
 #[test]

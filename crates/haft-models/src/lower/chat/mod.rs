@@ -8,7 +8,7 @@ use bytes::Bytes;
 use haft_core::{Capabilities, ModelError, ModelRequest, RenderKey, Streaming};
 use serde_json::{Map, Value, json};
 
-use super::answer_form;
+use super::answer::answer_schema;
 use super::body::{BodyWriter, json as to_json};
 use super::offer::{Choice, offer};
 use super::schema::Profile;
@@ -105,13 +105,10 @@ fn choice(choice: Choice<'_>) -> Value {
 
 fn response_format(request: &ModelRequest, form: &ChatForm<'_>) -> Option<Value> {
     let format = request.output_format.as_ref()?;
-    let mut schema = json!({"name": format.name, "schema": *format.schema});
-    if form.capabilities.strict_schemas {
-        let (lowered, strict) = answer_form(format);
-        schema["schema"] = lowered;
-        if strict {
-            schema["strict"] = true.into();
-        }
+    let answer = answer_schema(format, form.capabilities.strict_schemas);
+    let mut schema = json!({"name": format.name, "schema": answer.schema});
+    if answer.is_strict {
+        schema["strict"] = true.into();
     }
     Some(json!({"type": "json_schema", "json_schema": schema}))
 }

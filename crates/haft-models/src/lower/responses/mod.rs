@@ -15,7 +15,7 @@ use haft_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::answer_form;
+use super::answer::answer_schema;
 use super::body::BodyWriter;
 use super::offer::{Choice, offer};
 use super::schema::Profile;
@@ -101,12 +101,12 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
     body.optional("top_p", options.top_p);
     body.optional("reasoning", effort.map(|effort| json!({"effort": effort})));
     if let Some(format) = &request.output_format {
-        let (schema, strict) = answer_form(format);
+        let answer = answer_schema(format, capabilities.strict_schemas);
         let format = json!({
             "type": "json_schema",
             "name": format.name,
-            "schema": schema,
-            "strict": strict,
+            "schema": answer.schema,
+            "strict": answer.is_strict,
         });
         body.member("text", json!({"format": format}));
     }

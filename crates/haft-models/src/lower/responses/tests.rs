@@ -181,7 +181,7 @@ fn wishes_are_passed_on() {
     request.options.reasoning_effort = Some("high".into());
     request.output_format = Some(OutputFormat {
         name: "answer".into(),
-        schema: Arc::new(json!({"type": "object"})),
+        schema: Arc::new(json!({"type": "object", "properties": {"a": {"type": "string"}}})),
         strict: true,
     });
     request.options.extra = json!({"prompt_cache_key": "k"})
@@ -199,7 +199,8 @@ fn wishes_are_passed_on() {
             "include": ["reasoning.encrypted_content"], "max_output_tokens": 99,
             "reasoning": {"effort": "high"},
             "text": {"format": {"type": "json_schema", "name": "answer",
-                "schema": {"type": "object"}, "strict": false}},
+                "schema": {"type": "object", "properties": {"a": {"type": "string"}}},
+                "strict": false}},
             "instructions": "be kind", "parallel_tool_calls": false, "prompt_cache_key": "k"
         })
     );
