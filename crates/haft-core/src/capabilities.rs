@@ -31,6 +31,8 @@ pub struct Capabilities {
     pub image_input: bool,
     /// An answer can be bound to a JSON schema.
     pub structured_output: bool,
+    /// It can be bound so while tools are offered, and the model still calls them.
+    pub structured_output_with_tools: bool,
     /// How many tokens fit, if known.
     pub context_tokens: Option<u64>,
 }

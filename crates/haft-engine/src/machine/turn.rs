@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::{
-    Assembly, Item, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ToolChoice, Usage,
+    Assembly, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ToolChoice, Usage,
 };
 
+use crate::answer::AnswerContract;
 use crate::event::EventKind;
 use crate::outcome::{FailedReason, IncompleteReason};
 use crate::retry::FailedAttempt;
@@ -56,25 +57,29 @@ impl Machine {
     fn render(&mut self) -> ModelRequest {
         let environment = Arc::clone(&self.environment);
         let tool_choice = self.choice();
-        let mut conversation = self.session.conversation.clone();
-        if let Some(reminder) = self.reminder(tool_choice.as_ref()) {
-            // For this request only: the conversation does not keep it.
-            conversation.push(Item::developer(reminder));
-        }
         let format = environment.answer.as_ref();
-        let native = environment.model.capabilities().structured_output;
-        let instructions = match format {
-            Some(contract) if !native => Some(match &environment.instructions {
-                Some(text) => format!("{text}\n\n{}", contract.instruction()).into(),
-                None => contract.instruction().into(),
-            }),
-            _ => environment.instructions.clone(),
+        let capabilities = environment.model.capabilities();
+        let calls_nothing = matches!(tool_choice, None | Some(ToolChoice::None));
+        let native = capabilities.structured_output
+            && (capabilities.structured_output_with_tools || calls_nothing);
+        let demand = format.filter(|_| !native);
+        let said = [
+            environment.instructions.as_deref().map(str::to_owned),
+            demand.map(AnswerContract::instruction),
+            // For this request only, and in front: not every server takes the host's words later.
+            self.reminder(tool_choice.as_ref()),
+        ];
+        let said: Vec<_> = said.into_iter().flatten().collect();
+        let instructions = match (&environment.instructions, said.len()) {
+            (_, 0) => None,
+            (Some(text), 1) => Some(Arc::clone(text)),
+            _ => Some(said.join("\n\n").into()),
         };
         let mut options = environment.model_options.clone();
         options.max_output_tokens = self.output_room();
         ModelRequest {
             instructions,
-            conversation,
+            conversation: self.session.conversation.clone(),
             tools: environment.binding.specs().clone(),
             parallel_tool_calls: environment
                 .parallel_tool_calls

@@ -46,11 +46,12 @@ async fn an_answer_without_the_demanded_call_is_asked_for_once_more() {
     let model = Script::new([says("no"), calls([("a", "echo", "{}")]), says("done")]);
     let outcome = run(&model, ToolChoice::Required).await.unwrap();
     assert!(outcome.is_completed());
-    let retry = &model.received()[1].conversation;
+    let retry = model.received()[1].clone();
     assert_eq!(
-        retry.items().last(),
-        Some(&Item::developer("Call one of the tools now."))
+        retry.instructions.as_deref(),
+        Some("Call one of the tools now.")
     );
+    assert_eq!(retry.conversation.len(), 1);
     // Neither the broken answer nor the reminder is kept.
     assert_eq!(outcome.session.items().len(), 4);
 }

@@ -123,3 +123,23 @@ async fn a_schema_without_type_may_be_given() {
         .unwrap();
     assert_eq!(outcome.output, Some(serde_json::json!([1, 2])));
 }
+
+#[tokio::test]
+async fn a_schema_that_would_keep_the_model_from_calling_tools_goes_into_words() {
+    let capabilities = Capabilities {
+        structured_output: true,
+        ..Capabilities::default()
+    };
+    let model = Script::with_capabilities([calls([("a", "echo", "{}")]), says(GOOD)], capabilities);
+    let outcome = Run::new(model.clone())
+        .tools([echo()])
+        .answer_as::<Weather>()
+        .user("go")
+        .await
+        .unwrap();
+    assert!(outcome.output.is_some());
+    for request in model.received() {
+        assert!(request.output_format.is_none());
+        assert!(request.instructions.unwrap().contains("JSON schema"));
+    }
+}

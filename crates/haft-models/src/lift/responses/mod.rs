@@ -226,7 +226,8 @@ impl ResponsesLift {
                 match reason.as_deref() {
                     Some("max_output_tokens" | "max_tokens" | "length") => FinishReason::Length,
                     Some("content_filter") => FinishReason::ContentFilter,
-                    _ => FinishReason::Unknown,
+                    // Cut off for a reason of its own is cut off.
+                    _ => FinishReason::Length,
                 }
             }
         };

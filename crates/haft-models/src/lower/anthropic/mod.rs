@@ -99,8 +99,10 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
     if options.stream == Streaming::Pieces {
         body.member("stream", true);
     }
-    body.optional("temperature", options.temperature);
-    body.optional("top_p", options.top_p);
+    // A model that thinks takes no wishes about how it chooses its words.
+    let thinks = effort.thinking.is_some();
+    body.optional("temperature", options.temperature.filter(|_| !thinks));
+    body.optional("top_p", options.top_p.filter(|_| !thinks));
     body.optional("thinking", effort.thinking);
     body.optional(
         "output_config",

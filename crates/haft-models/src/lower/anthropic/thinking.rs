@@ -29,8 +29,8 @@ pub(super) struct Thought {
 const SMALLEST_BUDGET: u64 = 1_024;
 
 impl Thinking {
-    /// What is said for `effort`. A model that thinks within a budget cannot be forced to call a
-    /// tool: then the call goes before the thinking.
+    /// What is said for `effort`. A model that thinks cannot be forced to call a tool: then the call
+    /// goes before the thinking.
     pub(super) fn lower(
         self,
         effort: Option<&str>,
@@ -47,13 +47,15 @@ impl Thinking {
         let Some(effort) = effort.filter(|effort| *effort != "none") else {
             return silent;
         };
+        if is_forced {
+            return silent;
+        }
         match self {
             Self::Adaptive => Thought {
                 thinking: Some(json!({"type": "adaptive"})),
                 effort: Some(if effort == "minimal" { "low" } else { effort }.to_owned()),
                 max_tokens,
             },
-            Self::Budget if is_forced => silent,
             Self::Budget => {
                 let budget = match effort {
                     "minimal" => SMALLEST_BUDGET,
