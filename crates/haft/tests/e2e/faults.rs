@@ -5,8 +5,8 @@ use std::time::{Duration, Instant, SystemTime};
 use haft::models::http::Timeouts;
 use haft::testing::{Fault, Pieces, ScriptedServer, Step, call, fault, say};
 use haft::{
-    Cancel, End, EventKind, FailedReason, IncompleteReason, ModelError, ModelErrorKind, Outcome,
-    RunEvent, Session, Streaming, engine, json,
+    Backoff, Cancel, End, EventKind, FailedReason, FinishReason, IncompleteReason, ModelError,
+    ModelErrorKind, Outcome, RunEvent, Session, Streaming, engine, json,
 };
 
 use crate::world::{
@@ -430,6 +430,19 @@ async fn a_provider_that_says_nothing_is_asked_again_and_one_that_falls_silent_i
         let outcome = run(&server).user("hi").await.unwrap();
         let (error, attempts) = model_error(&outcome);
         assert_eq!((error.kind, attempts), (ModelErrorKind::Timeout, 1));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_that_the_provider_calls_failed_is_not_used() {
+    let can_say_so = |case: &Case| !matches!(case.provider, Provider::Anthropic | Provider::Ollama);
+    each(cases().filter(can_say_so), |case| async move {
+        let server = case.server([say("half").finish(FinishReason::Error)]).await;
+        let run = case.run(&server).retry(Backoff::none()).user("hi");
+        let outcome = run.await.unwrap();
+        model_error(&outcome);
+        assert_eq!(outcome.session.items().len(), 1);
     })
     .await;
 }
