@@ -122,6 +122,7 @@ impl Anthropic {
                     native_deferred_loading: false,
                     image_input: true,
                     structured_output: true,
+                    structured_output_with_tools: true,
                     context_tokens: None,
                 },
                 max_tokens: MAX_TOKENS,

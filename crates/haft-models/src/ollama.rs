@@ -202,6 +202,8 @@ impl Model for Ollama {
             native_deferred_loading: false,
             image_input: true,
             structured_output: true,
+            // The schema becomes a grammar, in which there are no calls.
+            structured_output_with_tools: false,
             context_tokens: self.context_tokens,
         };
         self.overrides.apply(usual)

@@ -293,6 +293,7 @@ impl Model for OpenAiChat {
             native_deferred_loading: false,
             image_input: is_openai,
             structured_output: true,
+            structured_output_with_tools: is_openai,
             context_tokens: self.context_tokens,
         };
         self.overrides.apply(usual)

@@ -110,6 +110,7 @@ impl OpenAiResponses {
                     native_deferred_loading: false,
                     image_input: true,
                     structured_output: true,
+                    structured_output_with_tools: true,
                     context_tokens: None,
                 },
                 store: false,

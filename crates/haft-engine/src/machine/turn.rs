@@ -61,7 +61,10 @@ impl Machine {
             conversation.push(Item::developer(reminder));
         }
         let format = environment.answer.as_ref();
-        let native = environment.model.capabilities().structured_output;
+        let capabilities = environment.model.capabilities();
+        // Tools run first, so a form that keeps the model from calling them does not do.
+        let native = capabilities.structured_output
+            && (capabilities.structured_output_with_tools || environment.binding.is_empty());
         let instructions = match format {
             Some(contract) if !native => Some(match &environment.instructions {
                 Some(text) => format!("{text}\n\n{}", contract.instruction()).into(),

@@ -24,6 +24,8 @@ pub struct CapabilityOverrides {
     pub image_input: Option<bool>,
     /// See [`Capabilities::structured_output`].
     pub structured_output: Option<bool>,
+    /// See [`Capabilities::structured_output_with_tools`].
+    pub structured_output_with_tools: Option<bool>,
 }
 
 impl CapabilityOverrides {
@@ -49,6 +51,9 @@ impl CapabilityOverrides {
                 .unwrap_or(usual.native_deferred_loading),
             image_input: self.image_input.unwrap_or(usual.image_input),
             structured_output: self.structured_output.unwrap_or(usual.structured_output),
+            structured_output_with_tools: self
+                .structured_output_with_tools
+                .unwrap_or(usual.structured_output_with_tools),
             context_tokens: usual.context_tokens,
         }
     }

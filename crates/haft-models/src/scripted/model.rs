@@ -51,6 +51,7 @@ impl ScriptedModel {
                 native_deferred_loading: true,
                 image_input: true,
                 structured_output: true,
+                structured_output_with_tools: true,
                 context_tokens: None,
             },
             player: Arc::new(Player::new(script.into())),
