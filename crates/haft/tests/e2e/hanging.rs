@@ -72,23 +72,30 @@ async fn a_provider_that_hangs_can_be_left() {
 
 #[tokio::test]
 async fn a_provider_that_says_nothing_is_asked_again_and_one_that_falls_silent_is_not() {
-    let timeouts = Timeouts {
-        header: Duration::from_millis(100),
-        idle: Duration::from_millis(100),
+    // Only the wait that is tested is short: this machine may be busy.
+    let short = Duration::from_millis(300);
+    let before_the_answer = Timeouts {
+        header: short,
+        ..Timeouts::default()
+    };
+    let inside_of_it = Timeouts {
+        idle: short,
         ..Timeouts::default()
     };
     each(streamed(), move |case| async move {
-        let run = |server: &ScriptedServer| match case.provider {
-            Provider::Chat | Provider::OtherChat => case.run_of(chat(server).timeouts(timeouts)),
-            Provider::Responses => case.run_of(responses(server).timeouts(timeouts)),
-            Provider::Anthropic => case.run_of(anthropic(server).timeouts(timeouts)),
-            Provider::Ollama => case.run_of(ollama(server).timeouts(timeouts)),
+        let run = |server: &ScriptedServer, waits| match case.provider {
+            Provider::Chat | Provider::OtherChat => case.run_of(chat(server).timeouts(waits)),
+            Provider::Responses => case.run_of(responses(server).timeouts(waits)),
+            Provider::Anthropic => case.run_of(anthropic(server).timeouts(waits)),
+            Provider::Ollama => case.run_of(ollama(server).timeouts(waits)),
         };
-        let server = case.server([fault(Fault::Hang), say("hello")]).await;
-        let outcome = run(&server).user("hi").await.unwrap();
+        let server = case
+            .server([fault(Fault::Hang), say("hello").forever()])
+            .await;
+        let outcome = run(&server, before_the_answer).user("hi").await.unwrap();
         assert_eq!(outcome.text, "hello", "{:?}", outcome.end);
         let server = case.server([long().fault(Fault::HangAfterEvents(5))]).await;
-        let outcome = run(&server).user("hi").await.unwrap();
+        let outcome = run(&server, inside_of_it).user("hi").await.unwrap();
         let (error, attempts) = model_error(&outcome);
         assert_eq!((error.kind, attempts), (ModelErrorKind::Timeout, 1));
     })
