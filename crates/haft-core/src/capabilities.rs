@@ -31,7 +31,8 @@ pub struct Capabilities {
     pub image_input: bool,
     /// An answer can be bound to a JSON schema.
     pub structured_output: bool,
-    /// It can be bound so while tools are offered, and the model still calls them.
+    /// It can be bound to one also while tools are offered. A server that lets nothing but the
+    /// schema through cannot: its model could not write a call any more.
     pub structured_output_with_tools: bool,
     /// How many tokens fit, if known.
     pub context_tokens: Option<u64>,

@@ -202,7 +202,7 @@ impl Model for Ollama {
             native_deferred_loading: false,
             image_input: true,
             structured_output: true,
-            // `format` wins over `tools` there: the model would not call any.
+            // The schema becomes a grammar, in which there are no calls.
             structured_output_with_tools: false,
             context_tokens: self.context_tokens,
         };

@@ -101,6 +101,24 @@ async fn a_model_with_structured_output_gets_the_schema() {
 }
 
 #[tokio::test]
+async fn a_form_that_keeps_the_model_from_calling_is_not_demanded_beside_tools() {
+    for together in [true, false] {
+        let capabilities = Capabilities {
+            structured_output: true,
+            structured_output_with_tools: together,
+            ..Capabilities::default()
+        };
+        let model = Script::with_capabilities([says(GOOD)], capabilities);
+        let run = Run::new(model.clone()).tools([echo()]);
+        let outcome = run.answer_as::<Weather>().user("go").await.unwrap();
+        assert!(outcome.is_completed());
+        let request = &model.received()[0];
+        assert_eq!(request.output_format.is_some(), together);
+        assert_eq!(request.instructions.is_none(), together);
+    }
+}
+
+#[tokio::test]
 async fn answers_are_not_repaired() {
     let almost = r#"{"city":"Oslo","degrees":4,}"#;
     let model = Script::new([says(almost), says(almost), says(almost)]);

@@ -2,10 +2,10 @@
 //! text, answers that are empty.
 
 use haft::models::ChatQuirks;
-use haft::testing::{Script, StepUsage, call, say};
+use haft::testing::{Chunks, Pieces, Script, Step, StepUsage, call, offers, say};
 use haft::{
-    CallStatus, End, IncompleteReason, Model, ModelOptions, ToolDefinition, Usage, Value,
-    dynamic_tool, json,
+    CallStatus, ContentPart, End, EventKind, FinishReason, IncompleteReason, Item, ModelOptions,
+    ToolDefinition, Usage, Value, dynamic_tool, json,
 };
 
 use crate::world::{Provider, assert_whole, cases, chat, each, tools};
@@ -134,10 +134,10 @@ async fn a_strict_tool_takes_null_for_what_is_not_given() {
             |arguments: Value, _| async move { Ok::<_, haft::ToolError>(arguments.to_string()) },
         );
         let is_strict = matches!(case.provider, Provider::Chat | Provider::Responses);
-        let arguments = match is_strict {
-            true => json!({"what": "it", "digits": null}),
-            false => json!({"what": "it"}),
-        };
+        let mut arguments = json!({"what": "it"});
+        if is_strict {
+            arguments["digits"] = Value::Null;
+        }
         let server = case.server([call("measure", arguments), say("done")]).await;
         let outcome = case.run(&server).tools([tool]).user("go").await.unwrap();
         assert!(outcome.is_completed(), "{:?}", outcome.end);
@@ -183,7 +183,7 @@ async fn calls_that_a_model_writes_as_text_run_where_that_is_switched_on() {
 #[tokio::test]
 async fn an_empty_answer_is_an_answer_and_the_conversation_goes_on() {
     each(cases(), |case| async move {
-        let script = Script::from([haft::testing::Step::default(), say("hello")]);
+        let script = Script::from([Step::default(), say("hello")]);
         let server = case.server(script).await;
         let first = case.run(&server).tools(tools()).user("hi").await.unwrap();
         assert!(first.is_completed(), "{:?}", first.end);
@@ -203,13 +203,112 @@ async fn an_empty_answer_is_an_answer_and_the_conversation_goes_on() {
 }
 
 #[tokio::test]
-async fn what_an_adapter_declares_is_what_it_does() {
-    for case in cases() {
-        let server = case.server([]).await;
-        let capabilities = case.provider.model(&server).capabilities();
+async fn an_end_without_a_reason_is_an_end() {
+    each(cases(), |case| async move {
+        let silent = |step: Step| step.finish(FinishReason::Unknown);
+        let steps = [
+            silent(call("note", json!({"text": "x"}))),
+            silent(say("done")),
+        ];
+        let server = case.server(steps).await;
+        let outcome = case.run(&server).tools(tools()).user("go").await.unwrap();
+        assert!(outcome.is_completed(), "{:?}", outcome.end);
+        assert_eq!(outcome.text, "done");
+        assert_eq!(outcome.tool_calls[0].status, CallStatus::Succeeded);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_pieces_of_an_answer_add_up_to_its_items() {
+    each(cases(), |case| async move {
+        let step = say("Sée ☂.")
+            .think("Hm, é.")
+            .call("note", json!({"text": "ß \" \\", "weight": 2}))
+            .call("get_weather", json!({"city": "Tromsø"}))
+            .pieces(Pieces::Each(2))
+            .chunks(Chunks::Each(5));
+        let server = case
+            .server([step, say("done").pieces(Pieces::Each(1))])
+            .await;
+        let mut run = case.run(&server).tools(tools()).user("go").start().unwrap();
+        let mut written: Vec<String> = Vec::new();
+        let mut added = Vec::new();
+        while let Some(event) = run.next().await {
+            match event.kind {
+                EventKind::TurnStarted { .. } => {
+                    // All items of an answer are added before the next request.
+                    assert_eq!(std::mem::take(&mut written), std::mem::take(&mut added));
+                }
+                EventKind::ItemStarted { index, .. } => {
+                    assert_eq!(index, written.len());
+                    written.push(String::new());
+                }
+                EventKind::TextDelta { index, text }
+                | EventKind::ReasoningDelta { index, text }
+                | EventKind::ArgumentsDelta { index, text } => written[index].push_str(&text),
+                EventKind::ItemAdded { item, .. } => match &item {
+                    Item::FunctionCall(call) => added.push(call.arguments.clone()),
+                    Item::Reasoning(thought) => {
+                        let parts = thought.content.iter().chain(&thought.summary);
+                        added.push(parts.filter_map(ContentPart::text).collect());
+                    }
+                    Item::Message(_) => added.push(item.text()),
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        assert_eq!(written, added);
+        assert_eq!(written, ["done"]);
+        assert!(run.finish().await.is_completed());
+    })
+    .await;
+}
+
+/// Recite everything.
+#[haft::tool(read_only)]
+fn recite() -> String {
+    "ten green bottles ☂ ".repeat(100)
+}
+
+#[tokio::test]
+async fn a_long_result_is_sent_in_part_and_read_on_by_a_tool() {
+    each(cases(), |case| async move {
+        let offered = ["recite", "recall_tool_result"];
+        let server = case
+            .server([
+                call("recite", json!({})).expect(offers(offered)),
+                call(
+                    "recall_tool_result",
+                    json!({"tool_call_id": "call_1", "offset": 512}),
+                )
+                .expect(offers(offered)),
+                say("done").expect(offers(offered)),
+            ])
+            .await;
+        let outcome = case
+            .run(&server)
+            .tools([recite])
+            .spill(600)
+            .user("go")
+            .await
+            .unwrap();
+        assert!(outcome.is_completed(), "{:?}", outcome.end);
+        server.assert_finished();
+        let last = server.received().pop().unwrap().view;
         assert!(
-            capabilities.supports_dynamic_tools,
-            "{case:?}: tools travel with each request"
+            last.outputs[0].text.contains("truncated"),
+            "{}",
+            last.outputs[0].text
         );
-    }
+        assert!(last.outputs[0].text.len() < 1_000);
+        assert_eq!(outcome.tool_calls[1].status, CallStatus::Succeeded);
+        assert!(
+            last.outputs[1].text.contains("bottles"),
+            "{}",
+            last.outputs[1].text
+        );
+    })
+    .await;
 }

@@ -17,6 +17,7 @@ mod content;
 mod conversation;
 mod details;
 mod faults;
+mod hanging;
 mod left_out;
 mod one_shot;
 mod rendering;

@@ -54,6 +54,12 @@ async fn tools_run_first_and_the_answer_has_the_demanded_form() {
         assert_eq!(outcome.output_as::<Forecast>(), Some(oslo()));
         assert_eq!(outcome.tool_calls.len(), 1);
         for request in server.received() {
+            if !case.provider.binds_answers_beside_tools() {
+                assert_eq!(native(case.provider, &request.body), None);
+                let told = request.view.instructions.unwrap();
+                assert!(told.contains("\"degrees\""), "{told}");
+                continue;
+            }
             let schema = native(case.provider, &request.body);
             let schema = schema.unwrap_or_else(|| panic!("{:#}", request.body));
             assert_eq!(schema["properties"]["degrees"]["type"], "integer");
@@ -97,6 +103,29 @@ async fn a_strict_form_is_only_claimed_where_the_schema_is_one() {
         assert_ne!(strict(&received[1].body), Some(json!(true)));
         assert_eq!(native(provider, &received[1].body), Some(&loose));
     }
+}
+
+#[tokio::test]
+async fn without_tools_every_provider_is_given_the_schema() {
+    each(cases(), |case| async move {
+        let server = case.server([say(GOOD)]).await;
+        let run = case.run(&server).answer_as::<Forecast>().user("How is it?");
+        let outcome = run.await.unwrap();
+        assert_eq!(
+            outcome.output_as::<Forecast>(),
+            Some(oslo()),
+            "{:?}",
+            outcome.end
+        );
+        let request = &server.received()[0];
+        assert!(
+            native(case.provider, &request.body).is_some(),
+            "{:#}",
+            request.body
+        );
+        assert_eq!(request.view.instructions, None);
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -63,6 +63,11 @@ impl Provider {
         self == Self::Anthropic
     }
 
+    /// Whether it can hold the model to the form of an answer and let it call tools all the same.
+    pub fn binds_answers_beside_tools(self) -> bool {
+        !matches!(self, Self::OtherChat | Self::Ollama)
+    }
+
     /// Whether its calls have ids on the wire.
     pub fn has_call_ids(self) -> bool {
         self != Self::Ollama

@@ -209,9 +209,9 @@ fn the_end_of_a_response_gives_its_reason() {
         ),
         (
             incomplete(r#"{"reason":"max_tool_calls"}"#),
-            FinishReason::Unknown,
+            FinishReason::Length,
         ),
-        (incomplete("null"), FinishReason::Unknown),
+        (incomplete("null"), FinishReason::Length),
     ] {
         let events = lifted(&[&event]).unwrap();
         assert_eq!(response(&events).finish, finish, "{event}");

@@ -115,9 +115,11 @@ mod tests {
     #[test]
     fn the_effort_is_passed_on_in_words_the_provider_knows() {
         for (asked, said) in [("minimal", "low"), ("high", "high"), ("xhigh", "xhigh")] {
-            let lowered = Thinking::Adaptive.lower(Some(asked), true, None, 8_000);
+            let lowered = Thinking::Adaptive.lower(Some(asked), false, None, 8_000);
             assert_eq!(lowered.effort.as_deref(), Some(said));
             assert_eq!(lowered.thinking, Some(json!({"type": "adaptive"})));
+            let forced = Thinking::Adaptive.lower(Some(asked), true, None, 8_000);
+            assert_eq!((forced.effort, forced.thinking), (None, None));
         }
     }
 }
