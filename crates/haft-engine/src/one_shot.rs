@@ -52,17 +52,17 @@ pub async fn tool_call<M: Model + ?Sized>(
             break response;
         }
     };
-    Ok(reply(model, response, binding))
+    Ok(reply(model, &response, binding))
 }
 
 fn reply<M: Model + ?Sized>(
     model: &M,
-    response: ModelResponse,
+    response: &ModelResponse,
     binding: &Binding,
 ) -> ToolCallReply {
     let hydrator = Hydrator::new();
     let mut ids = CallIds::default();
-    let calls = calls_of(model, &response);
+    let calls = calls_of(model, response);
     ToolCallReply {
         calls: hydrator.hydrate_all(&calls, binding, &mut ids),
         text: response.items.iter().map(Item::text).collect(),

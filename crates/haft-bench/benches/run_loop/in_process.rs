@@ -81,7 +81,10 @@ fn turns(turns: usize, binding: &Binding) -> Vec<Duration> {
     let outcome = runtime().block_on(async { run.await.unwrap() });
     assert!(outcome.is_completed(), "{:?}", outcome.end);
     let requests = requests.lock().unwrap();
-    requests.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    requests
+        .windows(2)
+        .map(|pair| pair[1].saturating_sub(pair[0]))
+        .collect()
 }
 
 pub(crate) fn print(quick: bool) {
@@ -102,11 +105,13 @@ pub(crate) fn print(quick: bool) {
                 let some = runs.iter().flat_map(|run| run.iter().skip(from).take(10));
                 microseconds(median(some.copied().collect()))
             };
-            let growth = if count > 10 {
-                format!("{:.2}", at(count - 10) / at(5))
-            } else {
-                "–".into()
-            };
+            let growth = (count > 10).then(|| at(count - 10) / at(5));
+            // One run alone is too noisy to judge by.
+            assert!(
+                quick || growth.is_none_or(|growth| growth <= 1.5),
+                "a turn costs more the later it comes: {growth:?}"
+            );
+            let growth = growth.map_or_else(|| "–".into(), |growth| format!("{growth:.2}"));
             println!(
                 "{count:>8} {tools:>8} {:>10.1} {growth:>10}",
                 microseconds(all)

@@ -189,9 +189,8 @@ impl Machine {
         if self.environment.parallel_tool_calls != Some(false) {
             return None;
         }
-        let demanded = match self.choice() {
-            Some(ToolChoice::Function(name)) => name,
-            _ => return Some(0),
+        let Some(ToolChoice::Function(demanded)) = self.choice() else {
+            return Some(0);
         };
         let mut calls = response.items.iter().filter_map(|item| match item {
             Item::FunctionCall(call) => Some(call),

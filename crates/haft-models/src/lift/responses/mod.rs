@@ -224,9 +224,8 @@ impl ResponsesLift {
                     .incomplete_details
                     .and_then(|details| details.reason);
                 match reason.as_deref() {
-                    Some("max_output_tokens" | "max_tokens" | "length") => FinishReason::Length,
                     Some("content_filter") => FinishReason::ContentFilter,
-                    // Cut off for a reason of its own is cut off.
+                    // `max_output_tokens`, or a reason of its own: cut off is cut off.
                     _ => FinishReason::Length,
                 }
             }
