@@ -220,13 +220,21 @@ async fn an_approval_holds_for_what_was_shown_and_nothing_else() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_never_ends_is_given_up() {
     let options = LoopOptions {
-        request_timeout: Duration::from_secs(60),
+        request_timeout: Duration::from_mins(1),
         ..LoopOptions::default()
     };
     // Nothing came yet, so it is asked again.
     let model = Script::new([Reply::Hangs, says("late")]);
     let outcome = Run::new(model).options(options).user("go").await.unwrap();
     assert_eq!((outcome.text.as_str(), outcome.usage.requests), ("late", 2));
+}
+
+struct Disk(std::path::PathBuf);
+
+impl haft_core::FileSystem for Disk {
+    fn exists(&self, path: &str) -> bool {
+        self.0.join(path).exists()
+    }
 }
 
 #[tokio::test]
@@ -236,12 +244,6 @@ async fn a_file_created_by_the_very_first_call_is_noticed() {
         directory.path().join("report.md"),
         directory.path().to_owned(),
     );
-    struct Disk(std::path::PathBuf);
-    impl haft_core::FileSystem for Disk {
-        fn exists(&self, path: &str) -> bool {
-            self.0.join(path).exists()
-        }
-    }
     let writing = tool("write", move |_| {
         std::fs::write(&path, "x").unwrap();
         Ok(ToolOutput::text("written"))
