@@ -57,7 +57,7 @@ fn yes_or_no() -> io::Result<bool> {
 }
 
 /// Validated calls of destructive tools run unasked unless this says otherwise.
-fn run() -> haft::engine::Run {
+fn run() -> haft::RunBuilder {
     let trust = TrustPolicy {
         approve_destructive: true,
         ..TrustPolicy::default()

@@ -30,7 +30,7 @@ fn ask_user() -> Result<Arc<ToolDefinition>, haft::DefinitionError> {
 }
 
 /// Both processes build the run from the same parts; only the session travels.
-fn run() -> Result<haft::engine::Run, Box<dyn Error>> {
+fn run() -> Result<haft::RunBuilder, Box<dyn Error>> {
     // A real one: `haft::models::OpenAiChat::from_env("gpt-5.2")?`.
     let tools = [ToolRef::from(city_time), ToolRef::from(ask_user()?)];
     Ok(haft::run(OfflineModel::new()).tools(tools))

@@ -24,7 +24,7 @@ async fn sleep_long() -> &'static str {
 }
 
 /// A model that calls and calls, and answers only where it may not call any more.
-fn restless() -> haft::engine::Run {
+fn restless() -> haft::RunBuilder {
     let tools_withdrawn = Expect::default().tool_choice(ToolChoice::None);
     let answer = say("as far as I got").when(tools_withdrawn).forever();
     let pages = (1..=20).map(|page| call("look_up", json!({"page": page})).usage(100, 20));
@@ -32,7 +32,7 @@ fn restless() -> haft::engine::Run {
     haft::run(model).tools(tools![look_up]).user("Find out.")
 }
 
-fn sleeper() -> haft::engine::Run {
+fn sleeper() -> haft::RunBuilder {
     let model = ScriptedModel::new([call("sleep_long", json!({})), say("good morning")]);
     haft::run(model).tools(tools![sleep_long]).user("Sleep.")
 }

@@ -46,7 +46,7 @@ fn order(ctx: &ToolContext) -> Result<String, ToolError> {
     Ok(format!("ordered {ordered}"))
 }
 
-fn run(model: &ScriptedModel, state: &SessionState) -> haft::engine::Run {
+fn run(model: &ScriptedModel, state: &SessionState) -> haft::RunBuilder {
     haft::run(model.clone())
         .tools(tools![put, check_address, order])
         .policy(SequentialDependency::new().after("order", ["check_address"]))

@@ -80,6 +80,21 @@ pub struct EndSummary {
     pub message: Option<String>,
 }
 
+impl std::fmt::Display for EndSummary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the run ended as {}", self.end)?;
+        if let Some(reason) = &self.reason {
+            write!(f, " (`{reason}`)")?;
+        }
+        match &self.message {
+            Some(message) => write!(f, ": {message}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for EndSummary {}
+
 /// Which limit was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -350,6 +365,23 @@ impl Outcome {
     /// Whether the model gave its answer within all limits.
     pub fn is_completed(&self) -> bool {
         matches!(self.end, End::Completed)
+    }
+
+    /// The outcome if the model gave its answer within all limits; else how the run ended, as an
+    /// error for `?`.
+    ///
+    /// ```
+    /// # async fn ask(run: haft_engine::Run) -> Result<String, Box<dyn std::error::Error>> {
+    /// let outcome = run.await?.into_completed()?;
+    /// # Ok(outcome.text)
+    /// # }
+    /// ```
+    pub fn into_completed(self) -> Result<Self, EndSummary> {
+        if self.is_completed() {
+            Ok(self)
+        } else {
+            Err(self.end.summary())
+        }
     }
 
     /// The answer as a value of a type of yours.

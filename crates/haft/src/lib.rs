@@ -4,6 +4,30 @@
 //! model reads; its calls arrive as JSON and run with typed arguments.
 //!
 //! ```
+//! # #[cfg(feature = "models")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! /// The weather in a city.
+//! #[haft::tool(read_only)]
+//! fn weather(city: String) -> String {
+//!     format!("4 °C and snow in {city}")
+//! }
+//!
+//! let outcome = haft::run(haft::models::OfflineModel::new())
+//!     .tools(haft::tools![weather])
+//!     .user("What is the weather in Oslo?")
+//!     .await?
+//!     .into_completed()?;
+//! assert!(outcome.text.contains("snow in Oslo"));
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "models"))]
+//! # fn main() {}
+//! ```
+//!
+//! A single call can be taken through the same checks by hand:
+//!
+//! ```
 //! use haft::{Hydrate, ToolContext};
 //!
 //! /// Add two numbers.
@@ -111,6 +135,7 @@ pub use haft_core::{
 
 // The loop. `haft::run(model)` starts building one; its builder is `RunBuilder`, because `Run` is
 // what struct tools implement.
+#[doc(inline)]
 pub use haft_engine as engine;
 pub use haft_engine::Run as RunBuilder;
 pub use haft_engine::{
@@ -125,14 +150,17 @@ pub use haft_engine::{
 
 /// Language models: one adapter per wire protocol, and the offline one.
 #[cfg(feature = "models")]
+#[doc(inline)]
 pub use haft_models as models;
 
 /// The scripted model, in process and as a server on loopback: for tests of your own.
 #[cfg(feature = "testing")]
+#[doc(inline)]
 pub use haft_models::testing;
 
 /// Tools for a working directory.
 #[cfg(feature = "builtin")]
+#[doc(inline)]
 pub use haft_builtin as builtin;
 
 // The catalogue, and who sees what of it.

@@ -25,7 +25,7 @@ pub enum RunError {
     #[error("the deadline is less than a second ahead: give the run more time")]
     DeadlineTooClose,
     /// A limit of zero.
-    #[error("`{name}` is 0: leave it out to have no limit, or set at least 1")]
+    #[error("`{name}` is 0: leave it out, or set at least 1")]
     ZeroLimit {
         /// Which.
         name: &'static str,

@@ -359,6 +359,11 @@ impl Run {
     }
 
     /// Who decides about calls that need approval. Without one they are not approved.
+    ///
+    /// Which calls those are is a matter of [`trust`](Self::trust) and policies: repaired and
+    /// unvalidated ones by default, destructive tools with
+    /// [`approve_destructive`](Self::approve_destructive). A rule that needs no waiting can be a
+    /// closure, `|request: &ApprovalRequest| Decision::Allow`.
     pub fn approver(mut self, approver: impl Approver) -> Self {
         self.approver = Some(Arc::new(approver));
         self

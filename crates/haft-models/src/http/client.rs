@@ -171,6 +171,8 @@ pub(super) fn too_slow(what: &str, limit: Duration) -> ModelError {
 
 /// What went wrong on the way, without the address: it may hold a key.
 pub(super) fn transport_error(error: reqwest::Error) -> ModelError {
+    // Where to, without path and query: those may hold secrets.
+    let origin = error.url().map(|url| url.origin().ascii_serialization());
     let error = error.without_url();
     let kind = if error.is_timeout() {
         ModelErrorKind::Timeout
@@ -187,6 +189,9 @@ pub(super) fn transport_error(error: reqwest::Error) -> ModelError {
             words.push_str(&cause_words);
         }
         source = cause.source();
+    }
+    if let Some(origin) = origin {
+        words = format!("{origin}: {words}");
     }
     ModelError::new(kind, words)
 }
