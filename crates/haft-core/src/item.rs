@@ -226,6 +226,8 @@ pub enum ContentPart {
         text: String,
         /// Citations, as they came.
         annotations: Vec<Value>,
+        /// What else was there, `logprobs` for one.
+        extra: Map<String, Value>,
     },
     /// The model declines, in these words.
     Refusal {
@@ -252,6 +254,7 @@ impl ContentPart {
         Self::OutputText {
             text: text.into(),
             annotations: Vec::new(),
+            extra: Map::new(),
         }
     }
 
@@ -276,8 +279,17 @@ impl Serialize for ContentPart {
                 "image_url": image_url,
                 "detail": detail.as_deref().unwrap_or("auto"),
             }),
-            Self::OutputText { text, annotations } => {
-                json!({"type": "output_text", "text": text, "annotations": annotations})
+            Self::OutputText {
+                text,
+                annotations,
+                extra,
+            } => {
+                let mut json =
+                    json!({"type": "output_text", "text": text, "annotations": annotations});
+                if let Some(members) = json.as_object_mut() {
+                    members.extend(extra.clone());
+                }
+                json
             }
             Self::Refusal { refusal } => json!({"type": "refusal", "refusal": refusal}),
             Self::ReasoningText { text } => json!({"type": "reasoning_text", "text": text}),
@@ -315,14 +327,19 @@ impl ContentPart {
                     .and_then(Value::as_array)
                     .cloned()
                     .unwrap_or_default(),
+                extra: members
+                    .iter()
+                    .filter(|(key, _)| !["type", "text", "annotations"].contains(&key.as_str()))
+                    .map(|(key, value)| (key.clone(), value.clone()))
+                    .collect(),
             }),
-            "refusal" => Some(Self::Refusal {
+            "refusal" if only(&["type", "refusal"]) => Some(Self::Refusal {
                 refusal: text("refusal")?,
             }),
-            "reasoning_text" => Some(Self::ReasoningText {
+            "reasoning_text" if only(&["type", "text"]) => Some(Self::ReasoningText {
                 text: text("text")?,
             }),
-            "summary_text" => Some(Self::SummaryText {
+            "summary_text" if only(&["type", "text"]) => Some(Self::SummaryText {
                 text: text("text")?,
             }),
             _ => None,
@@ -484,6 +501,9 @@ mod tests {
             json!({"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
                 "content": [{"type": "output_text", "text": "a", "annotations": []},
                             {"type": "refusal", "refusal": "no"}], "phase": "final"}),
+            json!({"type": "message", "role": "assistant", "content": [
+                {"type": "output_text", "text": "a", "annotations": [], "logprobs": [{"t": 1}]},
+                {"type": "refusal", "refusal": "no", "why": "x"}]}),
             json!({"type": "function_call", "call_id": "c", "name": "n", "arguments": " {\"a\" :1}"}),
             json!({"type": "function_call_output", "call_id": "c", "output": "o", "is_error": true}),
             json!({"type": "function_call_output", "call_id": "c",
