@@ -45,6 +45,7 @@ mod repair;
 mod schema;
 mod scorer;
 mod state;
+mod store;
 mod tool;
 mod tool_specs;
 mod typed_schema;
@@ -92,6 +93,10 @@ pub use scorer::{Score, ScoreError, Scorer, Scoring, scorer_fn};
 pub use state::{
     Resource, ResourceError, RestoreError, SessionState, SessionStateBuilder, Slice, SliceKind,
     Snapshot, SnapshotMeta, SnapshotPhase, StateError, Transaction, TransactionId,
+};
+pub use store::{
+    Cleaned, Owner, Page, PageQuery, Retention, Store, StoreError, StoredConversation, StoredEvent,
+    StoredItem, StoredResponse,
 };
 pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,

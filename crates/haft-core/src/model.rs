@@ -86,6 +86,24 @@ pub struct ModelOptions {
     pub top_p: Option<f64>,
     /// How much it thinks: `low`, `medium`, `high`, or what the provider knows.
     pub reasoning_effort: Option<String>,
+    /// In how many words: `auto`, `concise`, `detailed`; where nothing is said, none are asked for.
+    pub reasoning_summary: Option<String>,
+    /// How much it says: `low`, `medium`, `high`.
+    pub verbosity: Option<String>,
+    /// How much it avoids what was said at all, -2 to 2.
+    pub presence_penalty: Option<f64>,
+    /// How much it avoids what was said often, -2 to 2.
+    pub frequency_penalty: Option<f64>,
+    /// How many likely alternatives are told for each token, in `logprobs` of the text.
+    pub top_logprobs: Option<u32>,
+    /// The answer is a JSON object, whatever its members.
+    pub json_object: bool,
+    /// Who the user is, in a form that says nothing about a person.
+    pub safety_identifier: Option<String>,
+    /// Which requests shall share a cache.
+    pub prompt_cache_key: Option<String>,
+    /// How urgent it is: `auto`, `default`, `flex`, `priority`, or what the provider knows.
+    pub service_tier: Option<String>,
     /// Whether the answer is asked for piece by piece; if not, its events come all at the end.
     pub stream: Streaming,
     /// Members to put into the request as they are, for what only one provider knows.

@@ -29,6 +29,8 @@ pub enum ModelEvent {
     ItemStarted {
         /// Its place in the answer.
         index: usize,
+        /// Its id, if the provider gives it one.
+        id: Option<String>,
         /// What it will be.
         kind: ItemKind,
     },
@@ -46,10 +48,19 @@ pub enum ModelEvent {
         /// The piece.
         text: String,
     },
-    /// A piece of what the model thinks, or of a summary of it.
+    /// A piece of what the model thinks.
     ReasoningDelta {
         /// The item's place.
         index: usize,
+        /// The piece.
+        text: String,
+    },
+    /// A piece of a summary of what the model thinks.
+    SummaryDelta {
+        /// The item's place.
+        index: usize,
+        /// Which part of the summary, from 0.
+        part: usize,
         /// The piece.
         text: String,
     },
@@ -157,7 +168,11 @@ impl ModelResponse {
         }];
         for (index, item) in self.items.into_iter().enumerate() {
             let (kind, delta) = announce(index, &item);
-            events.push(ModelEvent::ItemStarted { index, kind });
+            events.push(ModelEvent::ItemStarted {
+                index,
+                id: None,
+                kind,
+            });
             events.extend(delta);
             events.push(ModelEvent::ItemDone { index, item });
         }

@@ -18,6 +18,8 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Those of them that came from the provider's cache.
     pub cached_input_tokens: u64,
+    /// Those of them that were written to it.
+    pub cache_write_tokens: u64,
     /// All tokens that the model wrote, reasoning included.
     pub output_tokens: u64,
     /// Those of them that it thought with.
@@ -42,6 +44,9 @@ impl Add for Usage {
             cached_input_tokens: self
                 .cached_input_tokens
                 .saturating_add(other.cached_input_tokens),
+            cache_write_tokens: self
+                .cache_write_tokens
+                .saturating_add(other.cache_write_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
             requests: self.requests.saturating_add(other.requests),

@@ -203,7 +203,7 @@ impl Machine {
 /// What those who watch are told of a piece of an answer.
 fn told(event: &ModelEvent) -> Option<EventKind> {
     Some(match event.clone() {
-        ModelEvent::ItemStarted { index, kind } => EventKind::ItemStarted { index, item: kind },
+        ModelEvent::ItemStarted { index, kind, .. } => EventKind::ItemStarted { index, item: kind },
         ModelEvent::TextDelta { index, text } => EventKind::TextDelta { index, text },
         ModelEvent::RefusalDelta { index, text } => EventKind::RefusalDelta { index, text },
         ModelEvent::ReasoningDelta { index, text } => EventKind::ReasoningDelta { index, text },

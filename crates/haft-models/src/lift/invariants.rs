@@ -13,7 +13,7 @@ pub(crate) fn check(events: &[ModelEvent], is_finished: bool) {
     for (place, event) in events.iter().enumerate() {
         match event {
             ModelEvent::Started { .. } => assert_eq!(place, 0, "{events:#?}"),
-            ModelEvent::ItemStarted { index, kind } => {
+            ModelEvent::ItemStarted { index, kind, .. } => {
                 assert!(place > 0, "{events:#?}");
                 assert_eq!(*index, begun, "{events:#?}");
                 begun += 1;

@@ -65,6 +65,7 @@ impl Items {
             });
             events.push_back(ModelEvent::ItemStarted {
                 index,
+                id: None,
                 kind: ItemKind::Reasoning,
             });
             index
@@ -103,6 +104,7 @@ impl Items {
             });
             events.push_back(ModelEvent::ItemStarted {
                 index,
+                id: None,
                 kind: ItemKind::Message,
             });
             index
@@ -169,6 +171,7 @@ impl Items {
             *is_announced = true;
             events.push_back(ModelEvent::ItemStarted {
                 index,
+                id: None,
                 kind: ItemKind::FunctionCall {
                     call_id: call_id.clone(),
                     name: name.clone(),
@@ -245,7 +248,11 @@ impl Items {
                         call_id: call_id.clone(),
                         name: name.clone(),
                     };
-                    events.push_back(ModelEvent::ItemStarted { index, kind });
+                    events.push_back(ModelEvent::ItemStarted {
+                        index,
+                        id: None,
+                        kind,
+                    });
                     if !arguments.is_empty() {
                         let text = arguments.clone();
                         events.push_back(ModelEvent::ArgumentsDelta { index, text });

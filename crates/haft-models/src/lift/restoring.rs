@@ -80,6 +80,7 @@ impl Calls {
             ModelEvent::ItemStarted {
                 index,
                 kind: ItemKind::FunctionCall { ref name, .. },
+                ..
             } => {
                 let tool = self.tools.tool(name);
                 if tool.is_some_and(|tool| !tool.lowered().is_faithful()) {

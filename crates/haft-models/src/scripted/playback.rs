@@ -107,6 +107,7 @@ fn events(answer: Answer, model: &str, pieces: &Pieces) -> Vec<ModelEvent> {
     for (index, item) in answer.items.into_iter().enumerate() {
         events.push(ModelEvent::ItemStarted {
             index,
+            id: None,
             kind: kind_of(&item),
         });
         deltas(index, &item, pieces, &mut events);

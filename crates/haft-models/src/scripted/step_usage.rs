@@ -64,6 +64,7 @@ impl<'de> Deserialize<'de> for StepUsage {
         Ok(Self::Tokens(Usage {
             input_tokens: tokens.input_tokens,
             output_tokens: tokens.output_tokens,
+            cache_write_tokens: 0,
             cached_input_tokens: tokens.cached_input_tokens,
             reasoning_tokens: tokens.reasoning_tokens,
             requests: 1,

@@ -75,6 +75,7 @@ impl From<WireUsage> for Usage {
     fn from(wire: WireUsage) -> Self {
         Self {
             input_tokens: wire.input_tokens.unwrap_or(0),
+            cache_write_tokens: 0,
             cached_input_tokens: wire
                 .input_tokens_details
                 .and_then(|details| details.cached_tokens)

@@ -82,6 +82,7 @@ async fn cached_tokens_are_part_of_the_input_with_every_provider() {
         step.usage = StepUsage::Tokens(Usage {
             input_tokens: 100,
             output_tokens: 50,
+            cache_write_tokens: 0,
             cached_input_tokens: 80,
             reasoning_tokens: 30,
             requests: 1,

@@ -253,7 +253,11 @@ impl AnthropicLift {
     fn announce(&mut self, kind: ItemKind, out: &mut Events) -> usize {
         let index = self.items;
         self.items += 1;
-        out.push_back(ModelEvent::ItemStarted { index, kind });
+        out.push_back(ModelEvent::ItemStarted {
+            index,
+            id: None,
+            kind,
+        });
         index
     }
 
@@ -268,7 +272,11 @@ impl AnthropicLift {
             let index = self.items;
             self.items += 1;
             let kind = ItemKind::Message;
-            out.push_back(ModelEvent::ItemStarted { index, kind });
+            out.push_back(ModelEvent::ItemStarted {
+                index,
+                id: None,
+                kind,
+            });
             index
         });
         if let Some(part) = parts.last_mut() {

@@ -119,6 +119,7 @@ impl Items {
         }
         out.push_back(ModelEvent::ItemStarted {
             index,
+            id: None,
             kind: kind.clone(),
         });
         self.seen.push(Seen::new(kind));

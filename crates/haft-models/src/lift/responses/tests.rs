@@ -81,6 +81,7 @@ fn every_kind_of_item_is_lifted() {
         response(&events).usage,
         Some(Usage {
             input_tokens: 9,
+            cache_write_tokens: 0,
             cached_input_tokens: 4,
             output_tokens: 7,
             reasoning_tokens: 2,

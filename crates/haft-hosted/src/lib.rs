@@ -1,0 +1,1 @@
+//! Tools that haft serves by itself.

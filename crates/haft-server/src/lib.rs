@@ -1,0 +1,6 @@
+//! The Open Responses API over HTTP, SSE and WebSocket.
+
+mod error;
+mod wire;
+
+pub use error::{ApiError, ErrorBody, ErrorCode};

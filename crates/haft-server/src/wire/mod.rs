@@ -1,0 +1,10 @@
+//! The forms of the API: what clients write and what they get, and nothing of what is done with it.
+
+mod request;
+mod resource;
+
+pub(crate) use request::{
+    CreateRequest, Include, InputItem, InputRecord, ReasoningOptions, RequestTool, TextFormat,
+    TextOptions, Truncation, WireChoice, WireChoiceMode, WireToolName,
+};
+pub(crate) use resource::{IncompleteDetails, ResponseError, ResponseResource, ResponseStatus};
