@@ -27,7 +27,7 @@ pub struct ToolDefinitionBuilder {
     pub(crate) kind: ToolKind,
     pub(crate) strict: Option<bool>,
     pub(crate) annotations: Annotations,
-    has_foreign_text: bool,
+    pub(crate) has_foreign_text: bool,
 }
 
 impl ToolDefinitionBuilder {
