@@ -2,9 +2,13 @@
 
 mod request;
 mod resource;
+mod visible;
 
 pub(crate) use request::{
     CreateRequest, Include, InputItem, InputRecord, ReasoningOptions, RequestTool, TextFormat,
     TextOptions, Truncation, WireChoice, WireChoiceMode, WireToolName,
 };
-pub(crate) use resource::{IncompleteDetails, ResponseError, ResponseResource, ResponseStatus};
+pub(crate) use resource::{
+    IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, usage_json,
+};
+pub(crate) use visible::{visible_item, visible_part};
