@@ -2,8 +2,11 @@
 
 mod error;
 mod failure;
+mod history;
 mod ids;
 mod stream;
+mod toolkit;
 mod wire;
 
 pub use error::{ApiError, ErrorBody, ErrorCode};
+pub use toolkit::UnsupportedTools;

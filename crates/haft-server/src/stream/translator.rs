@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
+use crate::history::TURN;
 use crate::ids::new_id;
 use crate::wire::{
     Include, IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, usage_json,
@@ -254,13 +255,14 @@ impl Translator {
         self.has_answer |= self.answer.has_shown();
         for closed in closed {
             match closed {
-                Closed::Item(at, item) => {
+                Closed::Item(at, mut item) => {
                     if let Some(call_id) = open_call_of(&item.json) {
                         let status = match item.json["status"].as_str() {
                             Some("incomplete") => ItemStatus::Incomplete,
                             _ => ItemStatus::Completed,
                         };
                         self.pending.insert(call_id, status);
+                        item.json[TURN] = self.turn.into();
                     }
                     self.output.0[at] = Some(item);
                 }

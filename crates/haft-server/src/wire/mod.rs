@@ -5,8 +5,9 @@ mod resource;
 mod visible;
 
 pub(crate) use request::{
-    CreateRequest, Include, InputItem, InputRecord, ReasoningOptions, RequestTool, TextFormat,
-    TextOptions, Truncation, WireChoice, WireChoiceMode, WireToolName,
+    CreateRequest, CustomTool, FunctionTool, Include, InputItem, InputRecord, ReasoningOptions,
+    RequestTool, RequestToolKind, TextFormat, TextOptions, Truncation, WireChoice, WireChoiceMode,
+    WireToolName,
 };
 pub(crate) use resource::{
     IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, usage_json,

@@ -10,6 +10,7 @@ pub(crate) fn visible_item(item: &Value, include: Include) -> Value {
         {
             members.shift_remove("encrypted_content");
         }
+        members.shift_remove(crate::history::TURN);
         if let Some(Value::Array(parts)) = members.get_mut("content") {
             for part in parts {
                 *part = visible_part(part, include);
