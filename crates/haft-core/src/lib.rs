@@ -49,6 +49,7 @@ mod store;
 mod tool;
 mod tool_specs;
 mod typed_schema;
+mod unsupported;
 mod usage;
 mod validator;
 mod view;
@@ -104,6 +105,7 @@ pub use tool::{
 };
 pub use tool_specs::{ToolSpec, ToolSpecs};
 pub use typed_schema::{output_schema_of, schema_of};
+pub use unsupported::UnsupportedContent;
 pub use usage::Usage;
 pub use validator::{SchemaError, ValidationError, Validator, ValidatorFactory};
 pub use view::ViewFormat;

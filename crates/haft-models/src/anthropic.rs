@@ -121,6 +121,8 @@ impl Anthropic {
                     none_choice: true,
                     native_deferred_loading: false,
                     image_input: true,
+                    file_input: true,
+                    video_input: false,
                     structured_output: true,
                     structured_output_with_tools: true,
                     context_tokens: None,

@@ -201,6 +201,8 @@ impl Model for Ollama {
             none_choice: false,
             native_deferred_loading: false,
             image_input: true,
+            file_input: false,
+            video_input: false,
             structured_output: true,
             // The schema becomes a grammar, in which there are no calls.
             structured_output_with_tools: false,

@@ -292,6 +292,8 @@ impl Model for OpenAiChat {
             none_choice: is_openai,
             native_deferred_loading: false,
             image_input: is_openai,
+            file_input: is_openai,
+            video_input: false,
             structured_output: true,
             structured_output_with_tools: is_openai,
             context_tokens: self.context_tokens,

@@ -109,6 +109,8 @@ impl OpenAiResponses {
                     none_choice: true,
                     native_deferred_loading: false,
                     image_input: true,
+                    file_input: true,
+                    video_input: false,
                     structured_output: true,
                     structured_output_with_tools: true,
                     context_tokens: None,

@@ -11,10 +11,11 @@ use haft_core::{
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::lift::REASONING_FIELD;
+use crate::lift::{REASONING_FIELD, WIRE_ID};
 
-/// What other adapters note down on items: how a call was found, and what thoughts were called.
-const NOTES: [&str; 2] = ["recovered", REASONING_FIELD];
+/// What adapters note down on items: how a call was found, what thoughts were called, and under
+/// which id they were sealed.
+const NOTES: [&str; 3] = ["recovered", REASONING_FIELD, WIRE_ID];
 
 /// Which thoughts are sent back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -126,8 +127,10 @@ fn reasoning_json(reasoning: &Reasoning, thoughts: ThoughtsBack) -> Option<Value
     }
     let mut json = Map::new();
     json.insert("type".into(), "reasoning".into());
-    if let Some(id) = &reasoning.id {
-        json.insert("id".into(), id.as_str().into());
+    // What is sealed is sealed for its id.
+    let sealed_id = reasoning.extra.get(WIRE_ID).and_then(Value::as_str);
+    if let Some(id) = sealed_id.or(reasoning.id.as_deref()) {
+        json.insert("id".into(), id.into());
     }
     json.insert("summary".into(), json!(reasoning.summary));
     if !reasoning.content.is_empty() {
