@@ -89,7 +89,7 @@ pub use provenance::{
 pub use reference::ToolRef;
 pub use render_cache::{RenderCache, RenderKey};
 pub use repair::{RepairClass, RepairEvent, RepairKind};
-pub use schema::{subschemas, subschemas_mut, value_depth_exceeds};
+pub use schema::{check_parameters, subschemas, subschemas_mut, value_depth_exceeds};
 pub use scorer::{Score, ScoreError, Scorer, Scoring, scorer_fn};
 pub use state::{
     Resource, ResourceError, RestoreError, SessionState, SessionStateBuilder, Slice, SliceKind,

@@ -3,7 +3,6 @@
 mod error;
 mod failure;
 mod history;
-mod ids;
 mod stream;
 mod toolkit;
 mod wire;

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::error::ApiError;
 use crate::history::TURN;
-use crate::ids::new_id;
+
 use crate::wire::{
-    Include, IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, usage_json,
-    visible_item,
+    Include, IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, new_id,
+    usage_json, visible_item,
 };
 
 use super::answer::{Answer, Closed, Placing};

@@ -1,13 +1,20 @@
 //! The forms of the API: what clients write and what they get, and nothing of what is done with it.
 
+mod echo;
+mod ids;
+mod read;
 mod request;
 mod resource;
 mod visible;
 
+pub(crate) use ids::new_id;
+pub(crate) use read::{
+    Door, Fields, Standing, Vocabulary, read_metadata, standing_in, validate_choice,
+};
 pub(crate) use request::{
     CreateRequest, CustomTool, FunctionTool, Include, InputItem, InputRecord, ReasoningOptions,
-    RequestTool, RequestToolKind, TextFormat, TextOptions, Truncation, WireChoice, WireChoiceMode,
-    WireToolName,
+    RequestEcho, RequestTool, RequestToolKind, TextFormat, TextOptions, Truncation, WireChoice,
+    WireChoiceMode, WireToolName,
 };
 pub(crate) use resource::{
     IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, usage_json,
