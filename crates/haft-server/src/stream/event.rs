@@ -32,6 +32,11 @@ impl Writer {
         }
     }
 
+    /// Goes on with this number.
+    pub(crate) fn continue_at(&mut self, next: u64) {
+        self.next = next;
+    }
+
     /// Writes an event. `body` is an object with at least one member.
     pub(crate) fn write(&mut self, kind: &'static str, body: &impl Serialize) {
         let body = match serde_json::to_string(body) {

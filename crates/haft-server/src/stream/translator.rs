@@ -88,6 +88,20 @@ pub(crate) struct Finished {
     pub(crate) events: Vec<WireEvent>,
 }
 
+impl Finished {
+    /// The same response, which could not be stored: then it has failed, and nobody may rely on it.
+    pub(crate) fn unstored(self, error: &ApiError) -> Self {
+        let first = self.events.first().map(|event| event.sequence_number);
+        let mut resource = self.resource;
+        resource.completed_at = None;
+        resource.incomplete_details = None;
+        let mut translator = Translator::new(resource, Translation::default());
+        translator.writer.continue_at(first.unwrap_or_default());
+        translator.output.0 = self.items.into_iter().map(Some).collect();
+        translator.fail(error)
+    }
+}
+
 impl Translator {
     pub(crate) fn new(resource: ResponseResource, translation: Translation) -> Self {
         Self {
