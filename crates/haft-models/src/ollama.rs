@@ -1,7 +1,8 @@
 //! Ollama's own chat.
 
 use haft_core::{
-    BoxFuture, Capabilities, ForcedChoice, Model, ModelError, ModelRequest, ModelStream,
+    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
+    UnsupportedContent,
 };
 use serde_json::{Map, Value};
 
@@ -10,7 +11,7 @@ use crate::frame::Lines;
 use crate::http::{Connection, Http, Secret, Timeouts};
 use crate::lift::lifted;
 use crate::lift::ollama::OllamaLift;
-use crate::lower::ollama::{OllamaForm, request, tools};
+use crate::lower::ollama::{OllamaForm, request, tools, unsupported};
 use crate::lower::tools::LeftOut;
 use crate::{CapabilityOverrides, ConfigError, Lookup};
 
@@ -209,6 +210,10 @@ impl Model for Ollama {
             context_tokens: self.context_tokens,
         };
         self.overrides.apply(usual)
+    }
+
+    fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
+        unsupported(item, &self.capabilities())
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

@@ -116,13 +116,10 @@ impl ResponsesLift {
         self.start(None, out)?;
         let item = read_item(raw)?;
         let place = place(event);
-        let index = match self.items.open_one(&item, place) {
-            Some(index) => index,
-            None => {
-                let id = item.id().map(str::to_owned);
-                self.items.open(kind_of(&item), id, place, out)
-            }
-        };
+        let index = self.items.open_one(&item, place).unwrap_or_else(|| {
+            let id = item.id().map(str::to_owned);
+            self.items.open(kind_of(&item), id, place, out)
+        });
         self.items.close(index, item, out);
         Ok(())
     }
