@@ -12,6 +12,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::live::LiveRuns;
 use crate::models::Models;
 use crate::options::ServerOptions;
+use crate::sealed::SealingKeys;
 use crate::stream::Dialect;
 
 /// The server's state.
@@ -23,6 +24,7 @@ pub(crate) struct App {
     pub(crate) live: LiveRuns,
     pub(crate) conversations: ConversationLocks,
     pub(crate) runs: Arc<Semaphore>,
+    pub(crate) keys: SealingKeys,
 }
 
 /// Who asks, and how he wants to be answered.

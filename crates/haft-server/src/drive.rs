@@ -14,9 +14,9 @@ use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
 use crate::live::LiveRun;
 use crate::plan::Plan;
-use crate::stream::{Finished, OutputItem, Translator, WireEvent};
+use crate::stream::{Finished, OutputItem, Translator, WireEvent, visible};
 use crate::truncate::shorter;
-use crate::wire::{Include, ResponseResource, Truncation, visible_item};
+use crate::wire::{Include, ResponseResource, Truncation};
 
 /// How long somebody who does not read may hold up a run.
 const MAX_STALL: Duration = Duration::from_mins(2);
@@ -180,9 +180,9 @@ impl Job {
         let finished = keep(&app, &self.place, finished).await;
         let records = finished.items.iter().map(record_of).collect();
         let mut resource = finished.resource;
-        let visible = finished.items.iter();
-        let visible = visible.map(|item| visible_item(&item.json, self.include));
-        resource.output = visible.collect();
+        let shown = finished.items.iter();
+        let shown = shown.map(|item| visible(&item.json, self.include));
+        resource.output = shown.collect();
         // Whoever reads the end may use the conversation at once.
         drop(self.lock.take());
         drop(self.permit);

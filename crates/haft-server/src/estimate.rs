@@ -26,6 +26,8 @@ pub(crate) fn tokens_of_conversation(conversation: &Conversation) -> u64 {
 
 /// The tokens of the tools that go along.
 pub(crate) fn tokens_of_tools(tools: &ToolSpecs) -> u64 {
-    let definitions = tools.iter().map(|tool| tool.definition().to_json().to_string());
+    let definitions = tools
+        .iter()
+        .map(|tool| tool.definition().to_json().to_string());
     definitions.map(|text| tokens_of(&text)).sum()
 }

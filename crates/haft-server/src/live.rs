@@ -142,7 +142,7 @@ impl LiveRun {
     }
 }
 
-fn stored_event(event: WireEvent) -> Option<StoredEvent> {
+pub(crate) fn stored_event(event: WireEvent) -> Option<StoredEvent> {
     Some(StoredEvent {
         sequence_number: event.sequence_number,
         json: RawValue::from_string(event.json.to_string()).ok()?,

@@ -8,6 +8,7 @@ use haft_engine::{LoopOptions, OnMismatch, Run};
 use crate::app::{App, Caller, now};
 use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
+use crate::estimate::{tokens_of, tokens_of_conversation, tokens_of_tools};
 use crate::history::{Record, expand, verify};
 use crate::stream::{Translation, Translator};
 use crate::toolkit::{Ingredients, Toolkit};
@@ -94,6 +95,13 @@ impl Plan {
     /// The tool types that were left out.
     pub(crate) fn ignored(&self) -> &[String] {
         &self.toolkit.ignored
+    }
+
+    /// How many tokens the first request has, roughly.
+    pub(crate) fn input_tokens(&self) -> u64 {
+        let instructions = self.instructions.as_deref().map_or(0, tokens_of);
+        let tools = tokens_of_tools(self.toolkit.binding.specs());
+        instructions + tools + tokens_of_conversation(&self.conversation)
     }
 
     /// A run of it with this conversation.

@@ -26,6 +26,18 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// The item as it is stored.
+    pub(crate) fn to_stored(&self) -> Result<StoredItem, ApiError> {
+        let json = serde_json::value::to_raw_value(&self.item).map_err(|error| {
+            tracing::error!(%error, id = self.id, "an item cannot be written");
+            ApiError::new(ErrorCode::ServerError, "an item cannot be written")
+        })?;
+        Ok(StoredItem {
+            id: self.id.clone(),
+            json,
+        })
+    }
+
     /// A stored item.
     pub(crate) fn stored(stored: &StoredItem) -> Result<Self, ApiError> {
         let item = serde_json::from_str(stored.json.get()).map_err(|error| {

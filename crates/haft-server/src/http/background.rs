@@ -33,7 +33,10 @@ pub(super) async fn start(
     job: Job,
 ) -> Result<Response, ApiError> {
     let resource = job.translator.resource().clone();
-    let queued = job.place.response(&resource, &[], false).ok_or_else(unwritable)?;
+    let queued = job
+        .place
+        .response(&resource, &[], false)
+        .ok_or_else(unwritable)?;
     let put = app.store.put_response(&caller.owner, queued, None).await;
     put.map_err(store_failed)?;
     let live = LiveRun::new(
@@ -132,9 +135,14 @@ impl sse::Source for Replay {
             Box::pin(async move {
                 let events = store.events(&owner, &id, after, EVENT_PAGE).await;
                 let events = events.ok().filter(|events| !events.is_empty())?;
-                Some(events.into_iter().filter_map(|event| {
-                    WireEvent::stored(event.sequence_number, event.json.get())
-                }).collect())
+                Some(
+                    events
+                        .into_iter()
+                        .filter_map(|event| {
+                            WireEvent::stored(event.sequence_number, event.json.get())
+                        })
+                        .collect(),
+                )
             })
         });
         let events = ready!(page.as_mut().poll(cx));
@@ -158,7 +166,11 @@ pub(super) fn replay(
     if let Some(live) = app.live.get(owner, &resource.id) {
         let next = starting_after.map_or(0, |after| after.saturating_add(1));
         let next = usize::try_from(next).unwrap_or(usize::MAX);
-        return sse::stream(sse::Frames::new(FollowLive::new(live, next), dialect, keep_alive));
+        return sse::stream(sse::Frames::new(
+            FollowLive::new(live, next),
+            dialect,
+            keep_alive,
+        ));
     }
     let replay = Replay {
         store: Arc::clone(&app.store),
@@ -178,11 +190,17 @@ pub(super) async fn cancel(
 ) -> Result<Response, ApiError> {
     let (stored, resource) = retrieve::load(&app, &caller.owner, &id).await?;
     if !resource.background {
-        let message = format!("the response `{id}` does not run in the background: close its stream");
+        let message =
+            format!("the response `{id}` does not run in the background: close its stream");
         return Err(ApiError::new(ErrorCode::UnsupportedParameter, message).at("id"));
     }
     if stored.is_finished {
-        return Ok(reply::ok(&shown(&stored, resource, Include::default(), caller.dialect)));
+        return Ok(reply::ok(&shown(
+            &stored,
+            resource,
+            Include::default(),
+            caller.dialect,
+        )));
     }
     if let Some(live) = app.live.get(&caller.owner, &id) {
         live.cancel.cancel();
@@ -190,7 +208,12 @@ pub(super) async fn cancel(
         let _ = tokio::time::timeout(CANCEL_WAIT, live.over()).await;
     }
     let (stored, resource) = retrieve::load(&app, &caller.owner, &id).await?;
-    Ok(reply::ok(&shown(&stored, resource, Include::default(), caller.dialect)))
+    Ok(reply::ok(&shown(
+        &stored,
+        resource,
+        Include::default(),
+        caller.dialect,
+    )))
 }
 
 /// Responses that a dead process left behind are failed, truthfully.
@@ -216,7 +239,10 @@ async fn settle(app: &App, owner: &Owner, mut orphan: StoredResponse) -> Result<
     let logged = last_number(app, owner, &resource.id).await?;
     if let Some(last) = logged {
         let events = WireEvent::failure(last + 1, &resource, message);
-        let events = events.into_iter().filter_map(crate::live::stored_event).collect();
+        let events = events
+            .into_iter()
+            .filter_map(crate::live::stored_event)
+            .collect();
         let append = app.store.append_events(owner, &resource.id, events).await;
         append.map_err(store_failed)?;
     }
@@ -246,6 +272,10 @@ pub(super) async fn has_log(app: &App, owner: &Owner, id: &str) -> Result<bool, 
     if let Some(live) = app.live.get(owner, id) {
         return Ok(live.has_log);
     }
-    let events = app.store.events(owner, id, None, 1).await.map_err(store_failed)?;
+    let events = app
+        .store
+        .events(owner, id, None, 1)
+        .await
+        .map_err(store_failed)?;
     Ok(!events.is_empty())
 }

@@ -48,7 +48,9 @@ async fn read(body: Body, limit: usize) -> Result<bytes::Bytes, ApiError> {
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let declared = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let declared = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
     declared.is_some_and(|declared| {
         let kind = declared.split(';').next().unwrap_or_default();
         kind.trim().eq_ignore_ascii_case("application/json")

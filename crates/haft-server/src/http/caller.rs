@@ -17,7 +17,9 @@ pub(crate) fn sane_request_id(headers: &HeaderMap) -> String {
     let given = headers.get("x-request-id").and_then(|id| id.to_str().ok());
     let is_sane = |id: &&str| {
         (1..=128).contains(&id.len())
-            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
+            && id
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
     };
     given
         .filter(is_sane)
@@ -31,14 +33,20 @@ pub(super) fn recognise(
     request_id: &str,
 ) -> Result<Caller, ApiError> {
     if let Some(key) = &app.options.api_key {
-        let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let given = headers
+            .get(AUTHORIZATION)
+            .and_then(|value| value.to_str().ok());
         let given = given.and_then(|value| {
             let (scheme, key) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
         });
         match given {
             Some(given) if key.matches(given) => {}
-            Some(_) => return Err(no_entry("the API key is wrong: check the `Authorization` header")),
+            Some(_) => {
+                return Err(no_entry(
+                    "the API key is wrong: check the `Authorization` header",
+                ));
+            }
             None => {
                 return Err(no_entry(
                     "an API key is needed: send the header `Authorization: Bearer KEY`",

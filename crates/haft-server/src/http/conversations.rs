@@ -31,7 +31,11 @@ fn shown(conversation: &StoredConversation) -> Value {
 }
 
 async fn load(app: &App, owner: &Owner, id: &str) -> Result<StoredConversation, ApiError> {
-    let found = app.store.conversation(owner, id).await.map_err(store_failed)?;
+    let found = app
+        .store
+        .conversation(owner, id)
+        .await
+        .map_err(store_failed)?;
     found.ok_or_else(|| conversation_not_found(id))
 }
 
@@ -71,13 +75,8 @@ async fn items(
         );
         return Err(ApiError::new(ErrorCode::InvalidValue, message).at("items"));
     }
-    let is_vendor_type = |tool_type: &str| app.is_vendor_type(tool_type);
-    let words = Vocabulary {
-        is_vendor_type: &is_vendor_type,
-        schemas: &JsonSchemaFactory,
-    };
     let mut items = Vec::new();
-    for item in InputItem::read_list(given, "items", &words)? {
+    for item in read(app, given)? {
         items.push(match item {
             InputItem::Item(record) => record.stored().map_err(|error| {
                 tracing::error!(%error, "an item cannot be written");
@@ -96,6 +95,15 @@ async fn items(
     Ok(Some(items))
 }
 
+fn read(app: &App, given: Value) -> Result<Vec<InputItem>, ApiError> {
+    let is_vendor_type = |tool_type: &str| app.is_vendor_type(tool_type);
+    let words = Vocabulary {
+        is_vendor_type: &is_vendor_type,
+        schemas: &JsonSchemaFactory,
+    };
+    InputItem::read_list(given, "items", &words)
+}
+
 fn item_not_found(id: &str) -> ApiError {
     let message = format!("there is no item `{}` here", haft_core::cut(id));
     ApiError::new(ErrorCode::ItemNotFound, message)
@@ -112,10 +120,14 @@ pub(super) async fn create(
     let metadata = metadata(&mut body)?.unwrap_or_default();
     let items = items(&app, &caller.owner, &mut body).await?;
     let conversation = record(new_id("conv"), now(), &metadata)?;
-    let put = app.store.put_conversation(&caller.owner, conversation.clone());
+    let put = app
+        .store
+        .put_conversation(&caller.owner, conversation.clone());
     put.await.map_err(store_failed)?;
     if let Some(items) = items.filter(|items| !items.is_empty()) {
-        let added = app.store.append_items(&caller.owner, &conversation.id, items);
+        let added = app
+            .store
+            .append_items(&caller.owner, &conversation.id, items);
         added.await.map_err(store_failed)?;
     }
     Ok(reply::ok(&shown(&conversation)))

@@ -22,12 +22,16 @@ use axum::routing::{get, post};
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 
+pub(crate) use background::settle_orphans;
 pub(crate) use caller::sane_request_id;
 
 /// All paths of the API.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let v1 = Router::new()
-        .route("/responses", post(responses::create).get(responses::upgrade))
+        .route(
+            "/responses",
+            post(responses::create).get(responses::upgrade),
+        )
         .route("/responses/input_tokens", post(responses::input_tokens))
         .route(
             "/responses/{id}",

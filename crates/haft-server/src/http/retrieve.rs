@@ -11,9 +11,7 @@ use super::{background, reply};
 use crate::app::{App, Caller, store_failed};
 use crate::error::{ApiError, ErrorCode};
 use crate::stream::Dialect;
-use crate::wire::{
-    Include, ItemsQuery, ListPage, ResponseResource, RetrieveQuery, visible_item,
-};
+use crate::wire::{Include, ItemsQuery, ListPage, ResponseResource, RetrieveQuery, visible_item};
 
 /// A stored response and its resource.
 pub(super) async fn load(
@@ -116,9 +114,7 @@ pub(super) async fn input_items(
 ) -> Result<Response, ApiError> {
     let query = ItemsQuery::read(query.as_deref())?;
     let chain = app.store.chain(&caller.owner, &id).await;
-    let mut chain = chain
-        .map_err(store_failed)?
-        .ok_or_else(|| not_found(&id))?;
+    let mut chain = chain.map_err(store_failed)?.ok_or_else(|| not_found(&id))?;
     let Some(last) = chain.pop() else {
         return Err(not_found(&id));
     };

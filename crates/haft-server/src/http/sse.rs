@@ -141,8 +141,7 @@ impl<S: Source> Stream for Frames<S> {
                 }
                 Poll::Pending => {
                     ready!(this.silence.as_mut().poll(cx));
-                    this.waiting
-                        .push_back(Bytes::from_static(KEEP_ALIVE_FRAME));
+                    this.waiting.push_back(Bytes::from_static(KEEP_ALIVE_FRAME));
                 }
             }
         }

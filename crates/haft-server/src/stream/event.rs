@@ -4,15 +4,46 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::wire::Include;
+use crate::error::{ApiError, ErrorCode};
+use crate::wire::{Include, ResponseResource};
 
 /// One event of a stream, in the form that every client gets but for its dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WireEvent {
     pub(crate) sequence_number: u64,
-    pub(crate) kind: &'static str,
+    pub(crate) kind: Arc<str>,
     /// The whole event, in the specification's dialect.
     pub(crate) json: Arc<str>,
+}
+
+impl WireEvent {
+    /// An event that was stored; none if it is damaged.
+    pub(crate) fn stored(sequence_number: u64, json: &str) -> Option<Self> {
+        #[derive(serde::Deserialize)]
+        struct Typed<'e> {
+            #[serde(rename = "type", borrow)]
+            kind: std::borrow::Cow<'e, str>,
+        }
+        let typed: Typed<'_> = serde_json::from_str(json).ok()?;
+        Some(Self {
+            sequence_number,
+            kind: typed.kind.into(),
+            json: json.into(),
+        })
+    }
+
+    /// The last events of a response that nobody works on any more.
+    pub(crate) fn failure(first: u64, resource: &ResponseResource, message: &str) -> Vec<Self> {
+        let mut writer = Writer::default();
+        writer.continue_at(first);
+        let error = ApiError::new(ErrorCode::ServerError, message);
+        writer.write("error", &serde_json::json!({"error": error.body()}));
+        writer.write(
+            "response.failed",
+            &serde_json::json!({"response": resource}),
+        );
+        writer.take()
+    }
 }
 
 /// The one that numbers the events of a response.
@@ -54,7 +85,7 @@ impl Writer {
             format!(r#"{{"type":"{kind}","sequence_number":{sequence_number},{members}"#).into();
         self.written.push(WireEvent {
             sequence_number,
-            kind,
+            kind: kind.into(),
             json,
         });
     }

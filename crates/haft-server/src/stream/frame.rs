@@ -13,7 +13,7 @@ pub(crate) const KEEP_ALIVE_FRAME: &[u8] = b": keep-alive\n\n";
 
 /// An event as one frame, its blank line included.
 pub(crate) fn sse_frame(event: &WireEvent, dialect: Dialect) -> Bytes {
-    let (kind, json) = dialect.render(event.kind, &event.json);
+    let (kind, json) = dialect.render(&event.kind, &event.json);
     let mut frame = String::with_capacity(kind.len() + json.len() + 16);
     frame.push_str("event: ");
     frame.push_str(&kind);

@@ -11,8 +11,7 @@ use crate::error::ApiError;
 use crate::history::TURN;
 
 use crate::wire::{
-    Include, IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, new_id,
-    usage_json, visible_item,
+    Include, IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, new_id, usage_json,
 };
 
 use super::answer::{Answer, Closed, Placing};
@@ -444,7 +443,7 @@ impl Translator {
     fn terminal(mut self, kind: &'static str) -> Finished {
         let items: Vec<OutputItem> = self.output.0.drain(..).flatten().collect();
         let include = self.translation.include;
-        let visible = items.iter().map(|item| visible_item(&item.json, include));
+        let visible = items.iter().map(|item| items::visible(&item.json, include));
         self.resource.output = visible.collect();
         self.write_response(kind);
         self.resource.output = Vec::new();

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::{Place, head, rest};
 use crate::stream::event::Writer;
-use crate::wire::visible_part;
 
 /// A message that is being written.
 #[derive(Debug, Default)]
@@ -150,7 +149,10 @@ impl OpenMessage {
                 writer.write("response.refusal.done", &done);
             }
         }
-        let visible = visible_part(&part, writer.include);
+        let mut visible = part.clone();
+        if !writer.include.logprobs && open.kind == PartKind::Text {
+            visible["logprobs"] = json!([]);
+        }
         let done = PartEvent {
             place,
             content_index,

@@ -8,7 +8,8 @@ use haft_core::{Item, ItemStatus};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::wire::visible_item;
+use crate::history::TURN;
+use crate::wire::{Include, make_visible};
 
 use super::event::Writer;
 
@@ -132,9 +133,19 @@ impl OpenItem {
     }
 }
 
+/// An item as the client may see it.
+pub(crate) fn visible(item: &Value, include: Include) -> Value {
+    let mut item = item.clone();
+    if let Some(members) = item.as_object_mut() {
+        members.shift_remove(TURN);
+        make_visible(members, "", include);
+    }
+    item
+}
+
 /// Tells that an item is done.
 pub(super) fn finish(place: Place, json: Value, writer: &mut Writer) -> OutputItem {
-    let visible = visible_item(&json, writer.include);
+    let visible = visible(&json, writer.include);
     write_item("response.output_item.done", &place, &visible, writer);
     OutputItem {
         id: place.item_id,
