@@ -88,3 +88,7 @@ fn reasoning(options: &ReasoningOptions) -> Value {
     members.insert(String::from("summary"), options.summary.clone().into());
     Value::Object(members)
 }
+
+#[cfg(test)]
+#[path = "echo_tests.rs"]
+mod tests;

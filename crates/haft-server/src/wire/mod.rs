@@ -2,11 +2,16 @@
 
 mod echo;
 mod ids;
+mod list;
+mod query;
 mod read;
 mod request;
 mod resource;
+mod visible;
 
 pub(crate) use ids::new_id;
+pub(crate) use list::{ListPage, unknown_after};
+pub(crate) use query::{ItemsQuery, RetrieveQuery};
 pub(crate) use read::{
     Door, Fields, Standing, Vocabulary, read_metadata, standing_in, validate_choice,
 };
@@ -18,3 +23,4 @@ pub(crate) use request::{
 pub(crate) use resource::{
     IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, usage_json,
 };
+pub(crate) use visible::{make_visible, visible_item};

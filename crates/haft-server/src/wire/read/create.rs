@@ -241,7 +241,7 @@ fn read_fields(fields: &mut Fields, words: &Vocabulary<'_>) -> Read<CreateReques
             .unwrap_or_default(),
         reasoning: fields.get("reasoning", reasoning)?,
         include: Include::of(
-            fields
+            &fields
                 .get("include", ListOf(Include::word))?
                 .unwrap_or_default(),
         ),

@@ -138,7 +138,7 @@ impl Include {
     }
 
     /// What these entries ask for.
-    pub(crate) fn of(words: Vec<&'static str>) -> Self {
+    pub(crate) fn of(words: &[&str]) -> Self {
         Self {
             encrypted_reasoning: words.contains(&INCLUDES[0]),
             logprobs: words.contains(&INCLUDES[1]),
