@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::refusals::{check_refused, rows};
 use super::*;
 use crate::error::ErrorCode;
 use crate::wire::request::{CreateRequest, WireChoice, WireChoiceMode, WireToolName};
@@ -123,119 +124,20 @@ fn the_mode_of_a_list_is_auto_unless_it_says_another() {
 
 #[test]
 fn choices_are_refused_with_the_path_to_what_is_wrong() {
-    use ErrorCode::{InvalidType, InvalidValue, MissingRequiredParameter, ToolNotFound};
-    let ping = json!({"type": "function", "name": "ping"});
-    let allowed = |tools: Value| json!({"type": "allowed_tools", "tools": tools});
-    let many: Vec<_> = vec![ping; 129];
-    for (choice, code, param) in [
-        (json!({}), MissingRequiredParameter, "tool_choice.type"),
-        (json!({"type": 5}), InvalidType, "tool_choice.type"),
-        (
-            json!({"type": "telepathy"}),
-            InvalidValue,
-            "tool_choice.type",
-        ),
-        (
-            json!({"type": "function"}),
-            MissingRequiredParameter,
-            "tool_choice.name",
-        ),
-        (
-            json!({"type": "function", "function": {"name": "ping"}}),
-            MissingRequiredParameter,
-            "tool_choice.name",
-        ),
-        (
-            json!({"type": "mcp"}),
-            MissingRequiredParameter,
-            "tool_choice.server_label",
-        ),
-        (
-            json!({"type": "function", "name": "pong"}),
-            ToolNotFound,
-            "tool_choice",
-        ),
-        (
-            json!({"type": "function", "name": "later"}),
-            ToolNotFound,
-            "tool_choice",
-        ),
-        (
-            json!({"type": "function", "name": "inner"}),
-            ToolNotFound,
-            "tool_choice",
-        ),
-        (
-            json!({"type": "function", "name": "inner", "namespace": "lazy"}),
-            ToolNotFound,
-            "tool_choice",
-        ),
-        (
-            json!({"type": "function", "name": "ns"}),
-            ToolNotFound,
-            "tool_choice",
-        ),
-        (
-            json!({"type": "function", "name": "sh"}),
-            ToolNotFound,
-            "tool_choice",
-        ),
-        (
-            json!({"type": "namespace", "name": "ns"}),
-            ToolNotFound,
-            "tool_choice",
-        ),
-        (
-            json!({"type": "custom", "name": "ping"}),
-            ToolNotFound,
-            "tool_choice",
-        ),
-        (
-            json!({"type": "mcp", "server_label": "sea"}),
-            ToolNotFound,
-            "tool_choice",
-        ),
-        (json!({"type": "file_search"}), ToolNotFound, "tool_choice"),
-        (
-            json!({"type": "haft:calendar"}),
-            ToolNotFound,
-            "tool_choice",
-        ),
-        (
-            json!({"type": "allowed_tools"}),
-            MissingRequiredParameter,
-            "tool_choice.tools",
-        ),
-        (allowed(json!([])), InvalidValue, "tool_choice.tools"),
-        (allowed(json!(many)), InvalidValue, "tool_choice.tools"),
-        (
-            allowed(json!(["ping"])),
-            InvalidType,
-            "tool_choice.tools[0]",
-        ),
-        (
-            allowed(json!([{"type": "function"}])),
-            MissingRequiredParameter,
-            "tool_choice.tools[0].name",
-        ),
-        (
-            allowed(json!([{"type": "function", "name": "pong"}])),
-            ToolNotFound,
-            "tool_choice",
-        ),
-        (
-            json!({"type": "allowed_tools", "mode": "maybe", "tools": []}),
-            InvalidValue,
-            "tool_choice.mode",
-        ),
-    ] {
-        let error = read(&choice).expect_err(&format!("{choice} is accepted"));
-        assert_eq!(
-            (error.code, error.param.as_deref()),
-            (code, Some(param)),
-            "{choice}: {error}"
-        );
+    for (choice, code, param) in rows(include_str!("refusals/choice.txt")) {
+        check_refused(read(&choice), &choice, code, param);
     }
+}
+
+#[test]
+fn a_list_names_at_most_128_tools() {
+    let allowed = |count: usize| {
+        let ping = json!({"type": "function", "name": "ping"});
+        json!({"type": "allowed_tools", "tools": vec![ping; count]})
+    };
+    read(&allowed(128)).unwrap();
+    let choice = allowed(129);
+    check_refused(read(&choice), &choice, "invalid_value", "tool_choice.tools");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::refusals::{check_refused, rows};
 use super::*;
-use crate::error::ErrorCode;
 use crate::wire::request::{CreateRequest, CustomTool, FunctionTool, RequestTool, RequestToolKind};
 
 fn words() -> Vocabulary<'static> {
@@ -22,16 +22,6 @@ fn one(tool: &Value) -> RequestTool {
     read(&json!([tool]))
         .unwrap_or_else(|error| panic!("{tool}: {error:?}"))
         .remove(0)
-}
-
-#[track_caller]
-fn refused(tools: &Value, code: ErrorCode, param: &str) {
-    let error = read(tools).expect_err(&format!("{tools} is accepted"));
-    assert_eq!(
-        (error.code, error.param.as_deref()),
-        (code, Some(param)),
-        "{tools}: {error}"
-    );
 }
 
 #[test]
@@ -175,287 +165,20 @@ fn an_mcp_server_is_echoed_with_what_holds_for_it() {
 
 #[test]
 fn tools_are_refused_with_the_path_to_what_is_wrong() {
-    use ErrorCode::{
-        DuplicateTool, InvalidFunctionParameters, InvalidType, InvalidValue, McpServerNotAllowed,
-        MissingRequiredParameter, StringAboveMaxLength, UnsupportedTool, UnsupportedValue,
-    };
-    let function = |parameters: Value| {
-        json!([{"type": "function", "name": "a"},
-               {"type": "function", "name": "b", "parameters": parameters}])
-    };
-    let mcp = |members: Value| {
-        let mut tool = json!({"type": "mcp", "server_label": "air"});
-        for (key, value) in members.as_object().unwrap() {
-            tool[key] = value.clone();
-        }
-        json!([tool])
-    };
-    let search = json!({"type": "tool_search"});
+    for (tools, code, param) in rows(include_str!("refusals/tools.txt")) {
+        check_refused(read(&tools), &tools, code, param);
+    }
+}
+
+#[test]
+fn a_schema_that_is_too_deep_is_refused() {
     let mut deep = json!({"type": "string"});
     for _ in 0..70 {
         deep = json!({"type": "object", "properties": {"a": deep}});
     }
-    for (tools, code, param) in [
-        (json!([{}]), MissingRequiredParameter, "tools[0].type"),
-        (
-            json!([{"type": "telepathy"}]),
-            UnsupportedTool,
-            "tools[0].type",
-        ),
-        (
-            json!([{"type": "other:thing"}]),
-            UnsupportedTool,
-            "tools[0].type",
-        ),
-        (
-            json!([{"type": "openai:function"}]),
-            UnsupportedTool,
-            "tools[0].type",
-        ),
-        (json!([{"type": "haft:"}]), UnsupportedTool, "tools[0].type"),
-        (
-            json!([{"type": "web_search_yesterday"}]),
-            UnsupportedTool,
-            "tools[0].type",
-        ),
-        (
-            json!([{"type": "function"}]),
-            MissingRequiredParameter,
-            "tools[0].name",
-        ),
-        (
-            json!([{"type": "function", "name": "a b"}]),
-            InvalidValue,
-            "tools[0].name",
-        ),
-        (
-            json!([{"type": "function", "name": ""}]),
-            InvalidValue,
-            "tools[0].name",
-        ),
-        (
-            json!([{"type": "function", "name": "x".repeat(65)}]),
-            StringAboveMaxLength,
-            "tools[0].name",
-        ),
-        (
-            json!([{"type": "function", "name": "a", "description": 5}]),
-            InvalidType,
-            "tools[0].description",
-        ),
-        (
-            json!([{"type": "function", "name": "a", "strict": "yes"}]),
-            InvalidType,
-            "tools[0].strict",
-        ),
-        (
-            json!([{"type": "function", "name": "a", "defer_loading": 1}]),
-            InvalidType,
-            "tools[0].defer_loading",
-        ),
-        (
-            function(json!([])),
-            InvalidFunctionParameters,
-            "tools[1].parameters",
-        ),
-        (
-            function(json!("{}")),
-            InvalidFunctionParameters,
-            "tools[1].parameters",
-        ),
-        (
-            function(json!({"type": "string"})),
-            InvalidFunctionParameters,
-            "tools[1].parameters",
-        ),
-        (
-            function(json!({"type": "object", "properties": 5})),
-            InvalidFunctionParameters,
-            "tools[1].parameters",
-        ),
-        (
-            function(json!({"type": "object", "properties": {"a": {"type": "strang"}}})),
-            InvalidFunctionParameters,
-            "tools[1].parameters",
-        ),
-        (
-            function(json!({"type": "object", "$ref": "https://a/b"})),
-            InvalidFunctionParameters,
-            "tools[1].parameters",
-        ),
-        (
-            function(deep),
-            InvalidFunctionParameters,
-            "tools[1].parameters",
-        ),
-        (
-            json!([{"type": "custom", "name": "a", "format": {"type": "xml"}}]),
-            InvalidValue,
-            "tools[0].format.type",
-        ),
-        (
-            json!([{"type": "custom", "name": "a", "format": {"type": "grammar", "syntax": "bnf",
-            "definition": "x"}}]),
-            InvalidValue,
-            "tools[0].format.syntax",
-        ),
-        (
-            json!([{"type": "custom", "name": "a", "format": {"type": "grammar", "syntax": "lark"}}]),
-            MissingRequiredParameter,
-            "tools[0].format.definition",
-        ),
-        (
-            json!([{"type": "namespace", "name": "n"}]),
-            MissingRequiredParameter,
-            "tools[0].tools",
-        ),
-        (
-            json!([{"type": "namespace", "name": "n", "tools": [{"type": "mcp"}]}]),
-            UnsupportedTool,
-            "tools[0].tools[0].type",
-        ),
-        (
-            json!([{"type": "namespace", "name": "n", "tools": [
-            {"type": "function", "name": "a", "parameters": 1}]}]),
-            InvalidFunctionParameters,
-            "tools[0].tools[0].parameters",
-        ),
-        (
-            json!([{"type": "tool_search", "execution": "nobody"}]),
-            InvalidValue,
-            "tools[0].execution",
-        ),
-        (
-            json!([{"type": "tool_search", "defer_loading": true}]),
-            InvalidValue,
-            "tools[0].defer_loading",
-        ),
-        (
-            json!([{"type": "tool_search", "parameters": {"type": 5}}]),
-            InvalidFunctionParameters,
-            "tools[0].parameters",
-        ),
-        (json!([search, search]), DuplicateTool, "tools[1].type"),
-        (
-            json!([{"type": "function", "name": "a"}, {"type": "function", "name": "a"}]),
-            DuplicateTool,
-            "tools[1].name",
-        ),
-        (
-            json!([{"type": "function", "name": "a"}, {"type": "custom", "name": "a"}]),
-            DuplicateTool,
-            "tools[1].name",
-        ),
-        (
-            json!([{"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "a"}]},
-                {"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "a"}]}]),
-            DuplicateTool,
-            "tools[1].tools[0].name",
-        ),
-        (
-            json!([{"type": "web_search"}, {"type": "openai:web_search"}]),
-            DuplicateTool,
-            "tools[1].type",
-        ),
-        (
-            json!([{"type": "haft:clock"}, {"type": "haft:clock"}]),
-            DuplicateTool,
-            "tools[1].type",
-        ),
-        (
-            json!([{"type": "mcp", "server_label": "a"}, {"type": "mcp", "server_label": "a"}]),
-            DuplicateTool,
-            "tools[1].server_label",
-        ),
-        (
-            json!([{"type": "mcp"}]),
-            MissingRequiredParameter,
-            "tools[0].server_label",
-        ),
-        (
-            json!([{"type": "mcp", "server_label": "a b"}]),
-            InvalidValue,
-            "tools[0].server_label",
-        ),
-        (
-            mcp(json!({"connector_id": "c"})),
-            UnsupportedValue,
-            "tools[0].connector_id",
-        ),
-        (
-            mcp(json!({"tunnel_id": "c"})),
-            UnsupportedValue,
-            "tools[0].tunnel_id",
-        ),
-        (
-            mcp(json!({"server_url": 5})),
-            InvalidType,
-            "tools[0].server_url",
-        ),
-        (
-            mcp(json!({"server_url": "no address"})),
-            InvalidValue,
-            "tools[0].server_url",
-        ),
-        (
-            mcp(json!({"server_url": "/path"})),
-            InvalidValue,
-            "tools[0].server_url",
-        ),
-        (
-            mcp(json!({"server_url": "https:///x"})),
-            InvalidValue,
-            "tools[0].server_url",
-        ),
-        (
-            mcp(json!({"server_url": "file:///etc/passwd"})),
-            McpServerNotAllowed,
-            "tools[0].server_url",
-        ),
-        (
-            mcp(json!({"authorization": 5})),
-            InvalidType,
-            "tools[0].authorization",
-        ),
-        (mcp(json!({"headers": []})), InvalidType, "tools[0].headers"),
-        (
-            mcp(json!({"headers": {"X": 5}})),
-            InvalidType,
-            "tools[0].headers.X",
-        ),
-        (
-            mcp(json!({"authorization": "t", "headers": {"AUTHORIZATION": "t"}})),
-            InvalidValue,
-            "tools[0].authorization",
-        ),
-        (
-            mcp(json!({"allowed_tools": "find"})),
-            InvalidType,
-            "tools[0].allowed_tools",
-        ),
-        (
-            mcp(json!({"allowed_tools": [5]})),
-            InvalidType,
-            "tools[0].allowed_tools[0]",
-        ),
-        (
-            mcp(json!({"require_approval": "perhaps"})),
-            InvalidValue,
-            "tools[0].require_approval",
-        ),
-        (
-            mcp(json!({"require_approval": {"never": 5}})),
-            InvalidType,
-            "tools[0].require_approval.never",
-        ),
-        (
-            mcp(json!({"defer_loading": "x"})),
-            InvalidType,
-            "tools[0].defer_loading",
-        ),
-    ] {
-        refused(&tools, code, param);
-    }
+    let tools = json!([{"type": "function", "name": "a", "parameters": deep}]);
+    let code = "invalid_function_parameters";
+    check_refused(read(&tools), &tools, code, "tools[0].parameters");
 }
 
 #[test]
@@ -493,7 +216,7 @@ fn deferred_tools_need_a_search() {
             "tools[0].tools[0].defer_loading",
         ),
     ] {
-        refused(&json!([tool]), ErrorCode::InvalidValue, param);
+        check_refused(read(&json!([tool])), &tool, "invalid_value", param);
         assert_eq!(read(&json!([tool, search])).unwrap().len(), 2);
     }
     // An item may bring the search.
