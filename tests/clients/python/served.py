@@ -100,7 +100,8 @@ name = "double"
 adapter = "openai-chat"
 model = "double-1"
 base_url = "{backend.base_url}"
-capabilities = {{ image_input = true, structured_output = true }}
+capabilities = {{ image_input = true }}
+chat = {{ server = "openai" }}
 
 [[model]]
 name = "nobody"

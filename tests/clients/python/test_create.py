@@ -189,7 +189,7 @@ def test_the_raw_answer_has_a_request_id_and_the_same_object(client):
     assert raw.headers["x-request-id"] == "req-7"
     response = raw.parse()
     assert response._request_id == "req-7"
-    assert json.loads(raw.text())["id"] == response.id
+    assert json.loads(raw.text)["id"] == response.id
     other = client.responses.create(model="offline", input="hi")
     assert other._request_id not in (None, "req-7")
 
