@@ -2,6 +2,7 @@
 
 mod arguments;
 mod ask;
+mod config;
 mod demo;
 mod text;
 mod tools;

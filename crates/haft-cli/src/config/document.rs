@@ -1,0 +1,249 @@
+//! The text of a file and the variables above it: parsed, and able to say where each key stands.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize as _;
+use toml::de::{DeTable, DeValue};
+
+use super::complaint::{Complaint, Place};
+use super::file::{FileConfig, adapters, tables};
+use super::layered::{Fault, Layered, Spot};
+use super::serde_words::{Kind, Unknown, nearest, reworded, unknown};
+use super::variables::Variables;
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Source {
+    /// As it is called in messages.
+    pub(crate) name: String,
+    /// Where its relative paths begin.
+    pub(crate) folder: PathBuf,
+    /// What it holds.
+    pub(crate) text: String,
+}
+
+/// The layers of a configuration.
+pub(super) struct Document<'d> {
+    source: &'d Source,
+    root: DeTable<'d>,
+    variables: &'d Variables,
+}
+
+/// One step on the way to a value.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Step<'s> {
+    Key(&'s str),
+    Entry(usize),
+}
+
+impl<'d> Document<'d> {
+    pub(super) fn parse(source: &'d Source, variables: &'d Variables) -> Result<Self, Complaint> {
+        let root = DeTable::parse(&source.text).map_err(|error| {
+            let span = error.span().unwrap_or_default();
+            let place = Place::in_file(&source.name, &source.text, &span);
+            about_syntax(place, error.message())
+        })?;
+        Ok(Self {
+            source,
+            root: root.into_inner(),
+            variables,
+        })
+    }
+
+    /// What it says.
+    pub(super) fn read(&self) -> Result<FileConfig, Complaint> {
+        self.refuse_what_is_not_there_yet()?;
+        self.refuse_clear_keys()?;
+        let layers = Layered {
+            file: Some(&self.root),
+            variables: Some(self.variables),
+        };
+        FileConfig::deserialize(layers).map_err(|fault| self.complaint(&fault))
+    }
+
+    fn refuse_what_is_not_there_yet(&self) -> Result<(), Complaint> {
+        if let Some(place) = self.find(&[Step::Key("mcp")]) {
+            let message = "this version of haft has no MCP servers yet";
+            return Err(Complaint::new(place, message)
+                .remedy("remove `[mcp.*]`; requests can still bring functions of their own"));
+        }
+        match self.variables.get("model") {
+            Some(variables) => {
+                let name = variables.some_name().to_owned();
+                let message = "models are a list, which variables cannot change";
+                Err(Complaint::new(Place::Variable { name }, message)
+                    .remedy("write a `[[model]]` entry, or use `haft serve --model ADAPTER:NAME`"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Keys do not belong into the file, nor into messages about it.
+    fn refuse_clear_keys(&self) -> Result<(), Complaint> {
+        let models = self
+            .root
+            .get("model")
+            .and_then(|it| it.get_ref().as_array());
+        let models = models.map_or(0, |models| models.len());
+        let tables = (0..models).map(|at| vec![Step::Key("model"), Step::Entry(at)]);
+        for mut path in tables.chain([vec![Step::Key("server")]]) {
+            path.push(Step::Key("api_key"));
+            let Some(place) = self.find_key(&path) else {
+                continue;
+            };
+            let message = "a key does not belong into the configuration";
+            return Err(Complaint::new(place, message).remedy(
+                "put it into an environment variable and name that: `api_key_env = \"MY_KEY\"`, or \
+                 into a file: `api_key_file = \"path\"`",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Where relative paths of this value begin: at the file's folder, or here if a variable
+    /// gives it.
+    pub(super) fn folder_of(&self, path: &[Step<'_>]) -> &Path {
+        match self.variable(path) {
+            Some(_) => Path::new(""),
+            None => &self.source.folder,
+        }
+    }
+
+    /// A complaint about the value at this path, or about the nearest thing around it.
+    pub(super) fn complain(&self, path: &[Step<'_>], message: impl Into<String>) -> Complaint {
+        let around = (0..=path.len()).rev().map(|length| &path[..length]);
+        let place = around
+            .filter(|it| !it.is_empty())
+            .find_map(|it| self.find(it));
+        let whole = || Place::WholeFile {
+            name: self.source.name.clone(),
+        };
+        Complaint::new(place.unwrap_or_else(whole), message)
+    }
+
+    /// Where the value at this path stands.
+    fn find(&self, path: &[Step<'_>]) -> Option<Place> {
+        if let Some(variables) = self.variable(path) {
+            let name = variables.some_name().to_owned();
+            return Some(Place::Variable { name });
+        }
+        let (first, rest) = path.split_first()?;
+        let mut value = match first {
+            Step::Key(key) => self.root.get(*key)?,
+            Step::Entry(_) => return None,
+        };
+        for step in rest {
+            value = match step {
+                Step::Key(key) => value.get_ref().get(*key)?,
+                Step::Entry(at) => value.get_ref().get(*at)?,
+            };
+        }
+        Some(self.place(&value.span()))
+    }
+
+    /// Where the last key of this path stands.
+    fn find_key(&self, path: &[Step<'_>]) -> Option<Place> {
+        let (last, table) = path.split_last()?;
+        let Step::Key(key) = last else {
+            return self.find(path);
+        };
+        if self.variable(path).is_some() {
+            return self.find(path);
+        }
+        let mut value: Option<&DeValue<'_>> = None;
+        for step in table {
+            value = Some(match (value, step) {
+                (None, Step::Key(key)) => self.root.get(*key)?.get_ref(),
+                (Some(value), Step::Key(key)) => value.get(*key)?.get_ref(),
+                (Some(value), Step::Entry(at)) => value.get(*at)?.get_ref(),
+                (None, Step::Entry(_)) => return None,
+            });
+        }
+        let table = value.map_or(Some(&self.root), DeValue::as_table)?;
+        let (key, _) = table.get_key_value(*key)?;
+        Some(self.place(&key.span()))
+    }
+
+    fn variable(&self, path: &[Step<'_>]) -> Option<&Variables> {
+        path.iter()
+            .try_fold(self.variables, |variables, step| match step {
+                Step::Key(key) => variables.get(key),
+                Step::Entry(_) => None,
+            })
+    }
+
+    fn place(&self, span: &std::ops::Range<usize>) -> Place {
+        Place::in_file(&self.source.name, &self.source.text, span)
+    }
+
+    fn complaint(&self, fault: &Fault) -> Complaint {
+        let place = match &fault.at {
+            Some(Spot::File(span)) => self.place(span),
+            Some(Spot::Variable(name)) => Place::Variable { name: name.clone() },
+            None => Place::WholeFile {
+                name: self.source.name.clone(),
+            },
+        };
+        match unknown(&fault.message) {
+            Some(unknown) => about_unknown(place, &unknown),
+            None => about_value(place, &fault.message),
+        }
+    }
+}
+
+/// What the parser of TOML says.
+fn about_syntax(place: Place, message: &str) -> Complaint {
+    let told = message.trim_end_matches(", expected nothing");
+    let complaint = match told {
+        "duplicate key" => Complaint::new(place, "this key was given before"),
+        _ => Complaint::new(place, format!("this is no TOML: {told}")),
+    };
+    let is_bare = ["invalid float", "invalid integer", "invalid number"];
+    let is_bare = is_bare.iter().any(|it| message.contains(it)) || message.contains("quoted");
+    match is_bare {
+        true => complaint.remedy("text stands in quotes: `key = \"value\"`"),
+        false => complaint,
+    }
+}
+
+/// What was meant by a name that nobody knows.
+fn about_unknown(place: Place, unknown: &Unknown) -> Complaint {
+    let Unknown { kind, name, known } = unknown;
+    let what = match kind {
+        Kind::Key => "key",
+        Kind::Value => "value",
+    };
+    let complaint = Complaint::new(place, format!("unknown {what} `{name}`"));
+    let mut elsewhere = tables().into_iter();
+    let elsewhere = elsewhere.find(|(_, keys)| *kind == Kind::Key && keys.contains(name));
+    if let Some((table, _)) = elsewhere {
+        return complaint.remedy(format!("`{name}` belongs to {table}"));
+    }
+    if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
+        return complaint.remedy(format!("did you mean `{near}`?"));
+    }
+    complaint.remedy(format!("there is {}", listed(known)))
+}
+
+/// What is wrong with a value that is there, or missing.
+fn about_value(place: Place, message: &str) -> Complaint {
+    let complaint = Complaint::new(place, reworded(message));
+    match message {
+        "missing field `adapter`" => {
+            complaint.remedy(format!("say which one: {}", listed(&adapters())))
+        }
+        "invalid type: map, expected a sequence" => complaint
+            .remedy("every entry of a list of tables begins with its name in `[[` and `]]`"),
+        _ => complaint,
+    }
+}
+
+/// `a`, `b` and `c`.
+fn listed(names: &[String]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [] => String::from("nothing"),
+        [only] => only.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}

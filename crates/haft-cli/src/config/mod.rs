@@ -1,0 +1,29 @@
+//! The configuration of a server: defaults, then `haft.toml`, then variables, then flags.
+//!
+//! In two stages: what the layers say ([`file`], where every key is known and of its kind) and what
+//! that means ([`resolve`], where defaults, paths and keys are looked up). What comes out is
+//! [`Resolved`], or one [`Complaint`] that names file, line and column and says what to do. No key
+//! is ever part of a complaint, and nothing is opened here but the files of keys and scripts.
+
+mod complaint;
+mod document;
+mod excerpt;
+mod file;
+mod keys;
+mod layered;
+mod models;
+mod resolve;
+mod serde_words;
+mod values;
+mod variables;
+
+pub(crate) use complaint::{Complaint, Place};
+pub(crate) use document::Source;
+pub(crate) use file::{Dialect, UnsupportedTools};
+pub(crate) use keys::KeySource;
+pub(crate) use resolve::{ClientKey, Flags, Resolved, Retention, resolve};
+pub(crate) use values::{Listen, Origin};
+pub(crate) use variables::Variables;
+
+#[cfg(test)]
+mod tests;
