@@ -24,7 +24,7 @@ pub(crate) struct Complaint {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
     /// In a file.
-    File { name: String, excerpt: Excerpt },
+    File { name: String, excerpt: Box<Excerpt> },
     /// A whole file, where no line can be named.
     WholeFile { name: String },
     /// In an environment variable.
@@ -36,7 +36,7 @@ impl Place {
     pub(crate) fn in_file(name: &str, text: &str, span: &Range<usize>) -> Self {
         Self::File {
             name: name.to_owned(),
-            excerpt: Excerpt::new(text, span),
+            excerpt: Box::new(Excerpt::new(text, span)),
         }
     }
 }
@@ -69,8 +69,9 @@ impl fmt::Display for Complaint {
                     printable(name)
                 )?;
             }
-            Place::WholeFile { name } => write!(f, "{}: {message}", printable(name))?,
-            Place::Variable { name } => write!(f, "{}: {message}", printable(name))?,
+            Place::WholeFile { name } | Place::Variable { name } => {
+                write!(f, "{}: {message}", printable(name))?;
+            }
         }
         match &self.remedy {
             Some(remedy) => write!(f, "\n  = help: {}", printable(remedy)),

@@ -1,5 +1,6 @@
 //! The text of a file and the variables above it: parsed, and able to say where each key stands.
 
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize as _;
@@ -11,6 +12,9 @@ use super::layered::{Fault, Layered, Spot};
 use super::serde_words::{Kind, Unknown, nearest, reworded, unknown};
 use super::variables::Variables;
 
+/// How large a file may be.
+const MAX_BYTES: u64 = 1 << 20;
+
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Source {
@@ -20,6 +24,43 @@ pub(crate) struct Source {
     pub(crate) folder: PathBuf,
     /// What it holds.
     pub(crate) text: String,
+}
+
+impl Source {
+    /// Reads a file that must be there.
+    pub(crate) fn read(path: &Path) -> Result<Self, Complaint> {
+        let name = path.display().to_string();
+        let refused = |message: &str| {
+            let name = name.clone();
+            Complaint::new(Place::WholeFile { name }, message)
+        };
+        let mut bytes = Vec::new();
+        std::fs::File::open(path)
+            .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+            .map_err(|error| match error.kind() {
+                ErrorKind::NotFound => refused("there is no such file")
+                    .remedy(format!("write one with `haft init {name}`")),
+                _ => refused(&format!("the file cannot be read: {error}")),
+            })?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(refused("the file is too large for a configuration"));
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|_| refused("the file is not UTF-8").remedy("save it as UTF-8"))?;
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        Ok(Self { name, folder, text })
+    }
+
+    /// The same where it need not be there: then it says nothing.
+    pub(crate) fn read_if_there(path: &Path) -> Result<Self, Complaint> {
+        match path.try_exists() {
+            Ok(false) => Ok(Self {
+                name: path.display().to_string(),
+                ..Self::default()
+            }),
+            _ => Self::read(path),
+        }
+    }
 }
 
 /// The layers of a configuration.
@@ -200,9 +241,10 @@ fn about_syntax(place: Place, message: &str) -> Complaint {
     };
     let is_bare = ["invalid float", "invalid integer", "invalid number"];
     let is_bare = is_bare.iter().any(|it| message.contains(it)) || message.contains("quoted");
-    match is_bare {
-        true => complaint.remedy("text stands in quotes: `key = \"value\"`"),
-        false => complaint,
+    if is_bare {
+        complaint.remedy("text stands in quotes: `key = \"value\"`")
+    } else {
+        complaint
     }
 }
 

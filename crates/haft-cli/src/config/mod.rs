@@ -19,11 +19,19 @@ mod variables;
 
 pub(crate) use complaint::{Complaint, Place};
 pub(crate) use document::Source;
-pub(crate) use file::{Dialect, UnsupportedTools};
 pub(crate) use keys::KeySource;
-pub(crate) use resolve::{ClientKey, Flags, Resolved, Retention, resolve};
-pub(crate) use values::{Listen, Origin};
+pub(crate) use resolve::{Flags, Resolved, resolve};
+pub(crate) use values::Listen;
 pub(crate) use variables::Variables;
 
 #[cfg(test)]
 mod tests;
+
+/// The keys of every table that can be written, for whoever tells of them.
+#[cfg(test)]
+pub(crate) fn keys_of_tables() -> std::collections::BTreeSet<String> {
+    let tables = file::tables()
+        .into_iter()
+        .filter(|(table, _)| table.starts_with('`'));
+    tables.flat_map(|(_, keys)| keys).collect()
+}

@@ -38,8 +38,8 @@ pub(super) fn default_model(
     let Some(said) = said else {
         return Ok(models.first().map(|model| model.name.clone()));
     };
-    let named = |model: &&ModelConfig| model.name == said || model.aliases.contains(&said);
-    if let Some(model) = models.iter().find(named) {
+    let is_said = |model: &&ModelConfig| model.name == said || model.aliases.contains(&said);
+    if let Some(model) = models.iter().find(is_said) {
         return Ok(Some(model.name.clone()));
     }
     let path = [Step::Key("server"), Step::Key("default_model")];
@@ -72,9 +72,10 @@ fn check_names(document: &Document<'_>, models: &[ModelConfig]) -> Result<(), Co
             let Some(owner) = owners.insert(name, at) else {
                 continue;
             };
-            let message = match owner == at {
-                true => format!("the entry is called `{name}` twice"),
-                false => format!("another model is called `{name}` already"),
+            let message = if owner == at {
+                format!("the entry is called `{name}` twice")
+            } else {
+                format!("another model is called `{name}` already")
             };
             let remedy = "every name and alias belongs to one `[[model]]` entry";
             return Err(document.complain(&path, message).remedy(remedy));

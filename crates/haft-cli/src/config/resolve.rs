@@ -17,6 +17,7 @@ use super::variables::Variables;
 
 /// Everything that a server must know.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(test), expect(dead_code, reason = "for `serve/server.rs`"))]
 pub(crate) struct Resolved {
     pub(crate) listen: Listen,
     pub(crate) data_dir: PathBuf,
@@ -38,6 +39,7 @@ pub(crate) struct Resolved {
 
 /// The key that clients must send.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(test), expect(dead_code, reason = "for `serve/server.rs`"))]
 pub(crate) struct ClientKey {
     pub(crate) secret: Secret,
     /// Where it came from: what may be shown of it.
@@ -89,22 +91,17 @@ pub(crate) fn resolve(
         return Err(document.complain(&path, "the folder's name is empty"));
     }
 
-    let data_dir = match flags.data_dir {
-        Some(folder) => folder,
-        None => {
-            let folder = server.data_dir.unwrap_or_else(|| "haft-data".into());
-            document.folder_of(&in_server("data_dir")).join(folder)
-        }
-    };
+    let data_dir = flags.data_dir.unwrap_or_else(|| {
+        let folder = server.data_dir.unwrap_or_else(|| "haft-data".into());
+        document.folder_of(&in_server("data_dir")).join(folder)
+    });
     let api_key = keys::client_key(&document, server.api_key_env, server.api_key_file, lookup)?;
-    let (models, default_model) = match flags.model {
-        Some(model) => (vec![model], None),
-        None => {
-            let models = models::checked(&document, said.model, lookup)?;
-            let default = server.default_model;
-            let default = models::default_model(&document, &models, default)?;
-            (models, default)
-        }
+    let (models, default_model) = if let Some(model) = flags.model {
+        (vec![model], None)
+    } else {
+        let models = models::checked(&document, said.model, lookup)?;
+        let default_model = models::default_model(&document, &models, server.default_model)?;
+        (models, default_model)
     };
     Ok(Resolved {
         listen: flags.listen.or(server.listen).unwrap_or_default(),

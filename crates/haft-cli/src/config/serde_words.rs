@@ -102,6 +102,7 @@ mod tests {
     }
 
     #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "nobody sees the colours")]
     enum Colour {
         Red,
         Green,
@@ -121,7 +122,6 @@ mod tests {
         let unknown_value = unknown(&error.to_string()).unwrap();
         assert_eq!(unknown_value.kind, Kind::Value);
         assert_eq!(unknown_value.known, ["Red", "Green", "Blue"]);
-        let _all = [Colour::Red, Colour::Green, Colour::Blue];
     }
 
     #[test]

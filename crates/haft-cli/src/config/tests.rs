@@ -5,6 +5,8 @@ use std::time::Duration;
 use haft::LoopOptions;
 use haft::models::{Adapter, ModelConfig};
 
+use super::file::{Dialect, UnsupportedTools};
+use super::resolve::Retention;
 use super::*;
 
 fn source(text: &str) -> Source {

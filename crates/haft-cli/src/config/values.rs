@@ -170,6 +170,7 @@ impl<T: FromStr<Err = String>> FromStr for Limit<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin(String);
 
+#[cfg_attr(not(test), expect(dead_code, reason = "for `serve/server.rs`"))]
 impl Origin {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
@@ -310,7 +311,7 @@ mod tests {
     #[test]
     fn limits_can_be_lifted() {
         assert_eq!("none".parse(), Ok(Limit::<Bytes>::None));
-        let month = Duration::from_secs(30 * 24 * 60 * 60);
+        let month = Duration::from_hours(30 * 24);
         assert_eq!("30d".parse(), Ok(Limit::At(Age(month))));
         assert!("forever".parse::<Limit<Age>>().is_err());
     }

@@ -63,13 +63,13 @@ impl Variables {
         };
         match path {
             [] => Ok(()),
-            [last] => match table.get(*last) {
-                Some(there) => Err(there.some_name().to_owned()),
-                None => {
-                    table.insert((*last).to_owned(), Self::Value { name, text });
-                    Ok(())
+            [last] => {
+                if let Some(there) = table.get(*last) {
+                    return Err(there.some_name().to_owned());
                 }
-            },
+                table.insert((*last).to_owned(), Self::Value { name, text });
+                Ok(())
+            }
             [first, rest @ ..] => table
                 .entry((*first).to_owned())
                 .or_insert_with(Self::none)
