@@ -256,6 +256,7 @@ pub(crate) fn what_next() -> io::Result<()> {
             "cargo run --release -- ask \"…\" --model ollama:qwen3:8b",
         ),
         ("hostile calls", "cargo run --release -- demo calls"),
+        ("as a server", "cargo run --release"),
         (
             "your own tools",
             "cargo run -p haft-examples --example quickstart",

@@ -1,6 +1,7 @@
 //! The text of a file and the variables above it: parsed, and able to say where each key stands.
 
 use std::io::{ErrorKind, Read as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize as _;
@@ -164,45 +165,40 @@ impl<'d> Document<'d> {
 
     /// Where the value at this path stands.
     fn find(&self, path: &[Step<'_>]) -> Option<Place> {
-        if let Some(variables) = self.variable(path) {
-            let name = variables.some_name().to_owned();
-            return Some(Place::Variable { name });
-        }
-        let (first, rest) = path.split_first()?;
-        let mut value = match first {
-            Step::Key(key) => self.root.get(*key)?,
-            Step::Entry(_) => return None,
-        };
-        for step in rest {
-            value = match step {
-                Step::Key(key) => value.get_ref().get(*key)?,
-                Step::Entry(at) => value.get_ref().get(*at)?,
-            };
-        }
-        Some(self.place(&value.span()))
+        let in_variables = self.variable(path).map(|variables| Place::Variable {
+            name: variables.some_name().to_owned(),
+        });
+        in_variables.or_else(|| Some(self.place(&self.walk(path)?.1.span())))
     }
 
     /// Where the last key of this path stands.
     fn find_key(&self, path: &[Step<'_>]) -> Option<Place> {
-        let (last, table) = path.split_last()?;
-        let Step::Key(key) = last else {
-            return self.find(path);
-        };
-        if self.variable(path).is_some() {
-            return self.find(path);
+        match self.variable(path) {
+            Some(_) => self.find(path),
+            None => Some(self.place(&self.walk(path)?.0)),
         }
-        let mut value: Option<&DeValue<'_>> = None;
-        for step in table {
-            value = Some(match (value, step) {
-                (None, Step::Key(key)) => self.root.get(*key)?.get_ref(),
-                (Some(value), Step::Key(key)) => value.get(*key)?.get_ref(),
-                (Some(value), Step::Entry(at)) => value.get(*at)?.get_ref(),
-                (None, Step::Entry(_)) => return None,
-            });
+    }
+
+    /// The value at this path of the file, and where its key stands; an entry is its own key.
+    fn walk(&self, path: &[Step<'_>]) -> Option<(Range<usize>, &toml::Spanned<DeValue<'d>>)> {
+        let mut table = Some(&self.root);
+        let mut found = None;
+        for step in path {
+            let (key, value) = match step {
+                Step::Key(key) => {
+                    let (key, value) = table?.get_key_value(*key)?;
+                    (key.span(), value)
+                }
+                Step::Entry(at) => {
+                    let (_, list): (_, &toml::Spanned<DeValue<'d>>) = found?;
+                    let value = list.get_ref().get(*at)?;
+                    (value.span(), value)
+                }
+            };
+            table = value.get_ref().as_table();
+            found = Some((key, value));
         }
-        let table = value.map_or(Some(&self.root), DeValue::as_table)?;
-        let (key, _) = table.get_key_value(*key)?;
-        Some(self.place(&key.span()))
+        found
     }
 
     fn variable(&self, path: &[Step<'_>]) -> Option<&Variables> {
@@ -213,7 +209,7 @@ impl<'d> Document<'d> {
             })
     }
 
-    fn place(&self, span: &std::ops::Range<usize>) -> Place {
+    fn place(&self, span: &Range<usize>) -> Place {
         Place::in_file(&self.source.name, &self.source.text, span)
     }
 

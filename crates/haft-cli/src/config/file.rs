@@ -65,11 +65,11 @@ pub(crate) enum Dialect {
 
 /// What becomes of a hosted tool that nobody provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum UnsupportedTools {
     /// Web search is left out, because coding agents always ask for it; all others are refused.
     #[default]
-    IgnoreWebSearch,
+    WebSearch,
     /// All of them are left out.
     Ignore,
     /// All of them are refused.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use haft::models::http::Http;
-use haft::models::{ConfigError, Lookup, ModelConfig, from_config_with};
+use haft::models::{ConfigError, HeaderSource, Lookup, ModelConfig, from_config_with};
 
 use super::complaint::Complaint;
 use super::document::{Document, Step};
@@ -98,19 +98,18 @@ fn complaint(
             if model.api_key_env.as_ref() == Some(variable) {
                 return unset_variable(document, &key("api_key_env"), variable);
             }
-            if model.headers.is_empty() || model.base_url.is_none() {
-                return document
-                    .complain(
-                        &entry,
-                        format!(
-                            "model `{}` needs a key, and the environment variable `{variable}` is \
-                             not set",
-                            model.name
-                        ),
-                    )
-                    .remedy("set it, or name another one with `api_key_env`");
+            let named = |(_, source): &(&String, &HeaderSource)| matches!(source, HeaderSource::Variable { env } if env == variable);
+            if let Some((header, _)) = model.headers.iter().find(named) {
+                let path = [entry[0], entry[1], Step::Key("headers"), Step::Key(header)];
+                return unset_variable(document, &path, variable);
             }
-            unset_variable(document, &key("headers"), variable)
+            let message = format!(
+                "model `{}` needs a key, and the environment variable `{variable}` is not set",
+                model.name
+            );
+            document
+                .complain(&entry, message)
+                .remedy("set it, or name another one with `api_key_env`")
         }
         ConfigError::Invalid {
             key: at_fault,

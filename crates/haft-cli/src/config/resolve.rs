@@ -116,9 +116,10 @@ pub(crate) fn resolve(
         models,
         loop_options: said.loop_options,
         retention: retention(&said.retention),
-        search_files: said
-            .search_files
-            .map(|table| from_folder(table, document.folder_of(&[Step::Key("search_files")]))),
+        search_files: said.search_files.map(|table| {
+            let path = [Step::Key("search_files"), Step::Key("folders")];
+            from_folder(table, document.folder_of(&path))
+        }),
     })
 }
 
@@ -162,13 +163,16 @@ fn check_limits(document: &Document<'_>, options: &LoopOptions) -> Result<(), Co
     }
 }
 
-/// The table with its `folders` as seen from this folder.
+/// The table with its `folders` as seen from this folder: each a path, or a table with one.
 fn from_folder(mut table: toml::Table, folder: &Path) -> toml::Table {
-    if let Some(toml::Value::Array(folders)) = table.get_mut("folders") {
-        for entry in folders {
-            if let toml::Value::String(path) = entry {
-                *path = folder.join(&*path).to_string_lossy().into_owned();
-            }
+    let folders = table.get_mut("folders").and_then(toml::Value::as_array_mut);
+    for entry in folders.into_iter().flatten() {
+        let path = match entry {
+            toml::Value::Table(table) => table.get_mut("path"),
+            entry => Some(entry),
+        };
+        if let Some(toml::Value::String(path)) = path {
+            *path = folder.join(&*path).to_string_lossy().into_owned();
         }
     }
     table

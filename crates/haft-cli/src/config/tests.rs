@@ -70,10 +70,7 @@ fn an_empty_file_means_the_defaults() {
     assert_eq!(resolved.listen.to_string(), "127.0.0.1:4141");
     assert_eq!(resolved.data_dir, Path::new("/etc/haft/haft-data"));
     assert_eq!(resolved.dialect, Dialect::Auto);
-    assert_eq!(
-        resolved.unsupported_tools,
-        UnsupportedTools::IgnoreWebSearch
-    );
+    assert_eq!(resolved.unsupported_tools, UnsupportedTools::WebSearch);
     assert_eq!(
         (resolved.max_body_bytes, resolved.max_runs),
         (64 << 20, 256)
@@ -116,7 +113,7 @@ fn every_key_is_read() {
         max_age = "7d"
         max_bytes = "none"
         [search_files]
-        folders = ["docs", "/srv/wiki"]
+        folders = ["docs", "/srv/wiki", { path = "notes", name = "mine" }]
         "#,
     )
     .unwrap();
@@ -145,6 +142,7 @@ fn every_key_is_read() {
     let folders = &resolved.search_files.unwrap()["folders"];
     assert_eq!(folders[0].as_str(), Some("/etc/haft/docs"));
     assert_eq!(folders[1].as_str(), Some("/srv/wiki"));
+    assert_eq!(folders[2]["path"].as_str(), Some("/etc/haft/notes"));
 }
 
 #[test]

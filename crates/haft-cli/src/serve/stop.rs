@@ -1,9 +1,13 @@
-//! When to stop: the first signal asks, the second insists.
+//! When to stop: the first signal asks, the second insists, and so does the clock.
 
 use std::io;
+use std::time::Duration;
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How long what is under way may take to end. Whoever manages the process waits no longer either.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The signals that stop a server, caught from now on.
 pub(super) struct Signals {
@@ -27,10 +31,13 @@ impl Signals {
     /// Done at the first signal. From then on, another one ends the process at once.
     pub(super) async fn stop(mut self) {
         self.next().await;
-        tracing::info!("stopping once nothing runs any more; a second signal stops at once");
+        tracing::info!("stopping when nothing runs any more; a second signal stops at once");
         tokio::spawn(async move {
-            let code = self.next().await;
-            tracing::warn!("stopped at once");
+            let code = tokio::select! {
+                code = self.next() => code,
+                () = tokio::time::sleep(PATIENCE) => 1,
+            };
+            tracing::warn!("stopped before everything had ended");
             std::process::exit(code);
         });
     }

@@ -140,3 +140,72 @@ fn without_password(url: &str) -> String {
         None => url.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Flags, Source, Variables, resolve};
+
+    fn page(text: &str, address: &str, reason: Option<Reason>) -> String {
+        let source = Source {
+            text: text.to_owned(),
+            ..Source::default()
+        };
+        let lookup = |_: &str| Some(String::from("hunter2"));
+        let resolved = resolve(&source, &Variables::none(), Flags::default(), &lookup);
+        let config = resolved.unwrap_or_else(|complaint| panic!("{complaint}"));
+        let mut models = config.models.clone();
+        if models.is_empty() {
+            models.push(ModelConfig::new("default", Adapter::Offline));
+        }
+        let reason = reason.unwrap_or_else(|| Reason::File(String::from("haft.toml")));
+        let choice = Choice::new(models, reason).with_default(config.default_model.clone());
+        let page = Welcome {
+            address: address.parse().unwrap(),
+            config: &config,
+            choice: &choice,
+            tools: &[String::from("haft:calculate"), String::from("haft:clock")],
+            data_dir: Path::new("/srv/haft-data"),
+        };
+        page.to_string()
+    }
+
+    #[test]
+    fn the_first_page_says_where_it_is_and_how_to_try_it() {
+        let page = page("", "127.0.0.1:4141", Some(Reason::Nothing));
+        assert!(page.starts_with("listening on http://127.0.0.1:4141\n"));
+        insta::assert_snapshot!(page);
+    }
+
+    #[test]
+    fn models_keys_and_open_doors_are_told_without_secrets() {
+        let models = r#"
+            [server]
+            default_model = "two"
+            [[model]]
+            name = "one"
+            adapter = "openai-chat"
+            base_url = "http://box:8080/v1?key=hunter2"
+            model = "qwen3"
+            [[model]]
+            name = "two"
+            aliases = ["quick"]
+            adapter = "anthropic"
+            api_key_env = "MY_KEY"
+        "#;
+        let open = page(models, "0.0.0.0:80", None);
+        let asking = models.replace("[server]", "[server]\napi_key_env = \"DOOR_KEY\"");
+        let asking = page(&asking, "[::]:80", Some(Reason::Flag));
+        let told = format!("{open}\n{asking}");
+        assert!(!told.contains("hunter2"), "{told}");
+        insta::assert_snapshot!(told);
+    }
+
+    #[test]
+    fn what_goes_to_a_shell_is_quoted() {
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        let text = "[[model]]\nname = \"it's $HOME\"\nadapter = \"offline\"\n";
+        let page = page(text, "127.0.0.1:1", None);
+        assert!(page.contains(r#"-d '{"model":"it'\''s $HOME","#), "{page}");
+    }
+}
