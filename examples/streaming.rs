@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (mut text, mut progress) = (String::new(), 0);
     while let Some(event) = events.next().await {
         match event.kind {
-            EventKind::TurnStarted { turn } => println!("turn {turn}"),
+            EventKind::TurnStarted { turn, .. } => println!("turn {turn}"),
             EventKind::TextDelta { text: piece, .. } => {
                 print!("{piece}");
                 io::stdout().flush()?;

@@ -29,6 +29,10 @@ pub struct Capabilities {
     pub native_deferred_loading: bool,
     /// Images as input.
     pub image_input: bool,
+    /// Files as input, such as PDF documents.
+    pub file_input: bool,
+    /// Videos as input.
+    pub video_input: bool,
     /// An answer can be bound to a JSON schema.
     pub structured_output: bool,
     /// It can be bound to one also while tools are offered. A server that lets nothing but the

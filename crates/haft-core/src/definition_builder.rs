@@ -27,6 +27,7 @@ pub struct ToolDefinitionBuilder {
     pub(crate) kind: ToolKind,
     pub(crate) strict: Option<bool>,
     pub(crate) annotations: Annotations,
+    pub(crate) has_foreign_text: bool,
 }
 
 impl ToolDefinitionBuilder {
@@ -40,6 +41,7 @@ impl ToolDefinitionBuilder {
             kind: ToolKind::default(),
             strict: None,
             annotations: Annotations::default(),
+            has_foreign_text: false,
         }
     }
 
@@ -47,6 +49,13 @@ impl ToolDefinitionBuilder {
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
         self
+    }
+
+    /// The description of a tool that a client declares for itself: of any length, because it is
+    /// neither an author's to shorten nor ours to cut.
+    pub fn foreign_description(mut self, text: impl Into<String>) -> Self {
+        self.has_foreign_text = true;
+        self.description(text)
     }
 
     /// One line for lists, at most 120 characters.
@@ -153,7 +162,9 @@ impl ToolDefinitionBuilder {
         if let Some(schema) = &self.output_schema {
             schema::check(tool, schema)?;
         }
-        check_description(tool, self.description.as_deref())?;
+        if !self.has_foreign_text {
+            check_description(tool, self.description.as_deref())?;
+        }
         self.annotations.check()?;
         let brief = match &self.annotations.brief {
             Some(brief) => brief.clone(),

@@ -84,5 +84,6 @@ pub(crate) fn read(json: Value) -> Result<ToolDefinitionBuilder, DefinitionError
         kind: ToolKind::Function,
         strict: json.strict,
         annotations: json.annotations,
+        has_foreign_text: false,
     })
 }

@@ -83,6 +83,39 @@ impl Item {
         }
     }
 
+    /// Its own id, if it has one. That of a call is another: `call_id`.
+    ///
+    /// ```
+    /// use haft_core::Item;
+    /// let item: Item = serde_json::from_str(r#"{"type":"mcp_call","id":"mcp_1"}"#)?;
+    /// assert_eq!((item.id(), Item::user("hi").id()), (Some("mcp_1"), None));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Self::Message(message) => message.id.as_deref(),
+            Self::FunctionCall(call) => call.id.as_deref(),
+            Self::FunctionCallOutput(output) => output.id.as_deref(),
+            Self::Reasoning(reasoning) => reasoning.id.as_deref(),
+            Self::Other(members) => members.get("id").and_then(Value::as_str),
+        }
+        .filter(|id| !id.is_empty())
+    }
+
+    /// Gives it an id of its own.
+    pub fn set_id(&mut self, id: impl Into<String>) {
+        let id = id.into();
+        match self {
+            Self::Message(message) => message.id = Some(id),
+            Self::FunctionCall(call) => call.id = Some(id),
+            Self::FunctionCallOutput(output) => output.id = Some(id),
+            Self::Reasoning(reasoning) => reasoning.id = Some(id),
+            Self::Other(members) => {
+                members.insert("id".into(), id.into());
+            }
+        }
+    }
+
     /// The text of a message; empty for every other item.
     pub fn text(&self) -> String {
         match self {
@@ -255,6 +288,19 @@ impl ContentPart {
             text: text.into(),
             annotations: Vec::new(),
             extra: Map::new(),
+        }
+    }
+
+    /// What the part's `type` says.
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::InputText { .. } => "input_text",
+            Self::InputImage { .. } => "input_image",
+            Self::OutputText { .. } => "output_text",
+            Self::Refusal { .. } => "refusal",
+            Self::ReasoningText { .. } => "reasoning_text",
+            Self::SummaryText { .. } => "summary_text",
+            Self::Other(members) => members.get("type").and_then(Value::as_str).unwrap_or(""),
         }
     }
 

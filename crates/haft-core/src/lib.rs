@@ -49,6 +49,7 @@ mod store;
 mod tool;
 mod tool_specs;
 mod typed_schema;
+mod unsupported;
 mod usage;
 mod validator;
 mod view;
@@ -88,7 +89,7 @@ pub use provenance::{
 pub use reference::ToolRef;
 pub use render_cache::{RenderCache, RenderKey};
 pub use repair::{RepairClass, RepairEvent, RepairKind};
-pub use schema::{subschemas, subschemas_mut, value_depth_exceeds};
+pub use schema::{check_parameters, subschemas, subschemas_mut, value_depth_exceeds};
 pub use scorer::{Score, ScoreError, Scorer, Scoring, scorer_fn};
 pub use state::{
     Resource, ResourceError, RestoreError, SessionState, SessionStateBuilder, Slice, SliceKind,
@@ -104,6 +105,7 @@ pub use tool::{
 };
 pub use tool_specs::{ToolSpec, ToolSpecs};
 pub use typed_schema::{output_schema_of, schema_of};
+pub use unsupported::UnsupportedContent;
 pub use usage::Usage;
 pub use validator::{SchemaError, ValidationError, Validator, ValidatorFactory};
 pub use view::ViewFormat;

@@ -9,10 +9,12 @@ use serde_json::{Map, Value};
 use crate::capabilities::Capabilities;
 use crate::choice::ToolChoice;
 use crate::conversation::Conversation;
+use crate::item::Item;
 use crate::model_error::ModelError;
 use crate::model_event::ModelEvent;
 use crate::tool::BoxFuture;
 use crate::tool_specs::ToolSpecs;
+use crate::unsupported::UnsupportedContent;
 
 /// A language model behind its wire protocol.
 ///
@@ -27,6 +29,13 @@ pub trait Model: Send + Sync + 'static {
 
     /// What it can do. Asked before each request, so an adapter may answer by what it has learnt.
     fn capabilities(&self) -> Capabilities;
+
+    /// The first part of an item that this model cannot be sent, so that whoever takes items in can
+    /// refuse them before anything is. In a message such a part fails the request; in the output of
+    /// a call, which no run must end by, it is named to the model in brackets.
+    fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
+        self.capabilities().unsupported_content(item)
+    }
 
     /// Sends one request. An error here means that nothing was answered; one inside the stream,
     /// that the answer broke off.
@@ -46,6 +55,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn capabilities(&self) -> Capabilities {
         (**self).capabilities()
+    }
+
+    fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
+        (**self).unsupported(item)
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

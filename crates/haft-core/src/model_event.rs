@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::call::FinishReason;
-use crate::item::Item;
+use crate::item::{ContentPart, Item};
 use crate::model::ModelStream;
 use crate::model_error::ModelError;
 use crate::usage::Usage;
@@ -85,6 +85,20 @@ pub enum ModelEvent {
         /// What it cost, if the provider says so.
         usage: Option<Usage>,
     },
+}
+
+impl ModelEvent {
+    /// The words of a delta; none for every other event.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::TextDelta { text, .. }
+            | Self::RefusalDelta { text, .. }
+            | Self::ReasoningDelta { text, .. }
+            | Self::SummaryDelta { text, .. }
+            | Self::ArgumentsDelta { text, .. } => Some(text),
+            _ => None,
+        }
+    }
 }
 
 /// What an item will be.
@@ -167,13 +181,13 @@ impl ModelResponse {
             model: self.model,
         }];
         for (index, item) in self.items.into_iter().enumerate() {
-            let (kind, delta) = announce(index, &item);
+            let (kind, deltas) = announce(index, &item);
             events.push(ModelEvent::ItemStarted {
                 index,
-                id: None,
+                id: item.id().map(str::to_owned),
                 kind,
             });
-            events.extend(delta);
+            events.extend(deltas);
             events.push(ModelEvent::ItemDone { index, item });
         }
         events.push(ModelEvent::Finished {
@@ -189,32 +203,49 @@ impl ModelResponse {
     }
 }
 
-fn announce(index: usize, item: &Item) -> (ItemKind, Option<ModelEvent>) {
-    match item {
+/// What an item is, and all that is said of it: what is empty is not said.
+fn announce(index: usize, item: &Item) -> (ItemKind, Vec<ModelEvent>) {
+    let mut deltas = Vec::new();
+    let kind = match item {
         Item::Message(message) => {
-            let text = message.text();
-            let delta = (!text.is_empty()).then_some(ModelEvent::TextDelta { index, text });
-            (ItemKind::Message, delta)
+            for part in &message.content {
+                deltas.push(match part {
+                    ContentPart::Refusal { refusal } => ModelEvent::RefusalDelta {
+                        index,
+                        text: refusal.clone(),
+                    },
+                    part => ModelEvent::TextDelta {
+                        index,
+                        text: part.text().unwrap_or_default().to_owned(),
+                    },
+                });
+            }
+            ItemKind::Message
         }
         Item::Reasoning(reasoning) => {
-            let parts = reasoning.content.iter().chain(&reasoning.summary);
-            let text: String = parts.filter_map(|part| part.text()).collect();
-            let delta = (!text.is_empty()).then_some(ModelEvent::ReasoningDelta { index, text });
-            (ItemKind::Reasoning, delta)
+            for (part, summary) in reasoning.summary.iter().enumerate() {
+                let text = summary.text().unwrap_or_default().to_owned();
+                deltas.push(ModelEvent::SummaryDelta { index, part, text });
+            }
+            let thoughts = reasoning.content.iter().filter_map(ContentPart::text);
+            let text = thoughts.collect();
+            deltas.push(ModelEvent::ReasoningDelta { index, text });
+            ItemKind::Reasoning
         }
         Item::FunctionCall(call) => {
             let text = call.arguments.clone();
-            let kind = ItemKind::FunctionCall {
+            deltas.push(ModelEvent::ArgumentsDelta { index, text });
+            ItemKind::FunctionCall {
                 call_id: call.call_id.clone(),
                 name: call.name.clone(),
-            };
-            (kind, Some(ModelEvent::ArgumentsDelta { index, text }))
+            }
         }
-        other => {
-            let item_type = other.kind().to_owned();
-            (ItemKind::Other { item_type }, None)
-        }
-    }
+        other => ItemKind::Other {
+            item_type: other.kind().to_owned(),
+        },
+    };
+    deltas.retain(|delta| delta.text().is_some_and(|text| !text.is_empty()));
+    (kind, deltas)
 }
 
 /// Events that are all there already.
@@ -282,5 +313,62 @@ impl Assembly {
         } = std::mem::take(self);
         response.items = done.into_values().collect();
         Some(response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::Reasoning;
+
+    #[test]
+    fn summaries_and_thoughts_are_told_apart_and_empty_ones_not_at_all() {
+        let summary = |text: &str| ContentPart::SummaryText { text: text.into() };
+        let thought = |text: &str| ContentPart::ReasoningText { text: text.into() };
+        let item = Item::Reasoning(Reasoning {
+            id: Some("rs_1".into()),
+            summary: vec![summary("a"), summary(""), summary("b")],
+            content: vec![thought("c"), thought("d")],
+            ..Reasoning::default()
+        });
+        let events = ModelResponse::of([item.clone()]).into_events();
+        let told = |part, text: &str| ModelEvent::SummaryDelta {
+            index: 0,
+            part,
+            text: text.into(),
+        };
+        assert_eq!(
+            events[1..6],
+            [
+                ModelEvent::ItemStarted {
+                    index: 0,
+                    id: Some("rs_1".into()),
+                    kind: ItemKind::Reasoning,
+                },
+                told(0, "a"),
+                told(2, "b"),
+                ModelEvent::ReasoningDelta {
+                    index: 0,
+                    text: "cd".into(),
+                },
+                ModelEvent::ItemDone { index: 0, item },
+            ]
+        );
+    }
+
+    #[test]
+    fn words_of_a_refusal_are_told_as_such() {
+        let refusal = ContentPart::Refusal {
+            refusal: "no".into(),
+        };
+        let mut message = crate::item::Message::new(crate::item::Role::Assistant, "well");
+        message.content.push(refusal);
+        let events = ModelResponse::of([Item::Message(message)]).into_events();
+        let words: Vec<_> = events.iter().filter_map(ModelEvent::text).collect();
+        assert_eq!(words, ["well", "no"]);
+        assert!(matches!(
+            events[3],
+            ModelEvent::RefusalDelta { index: 0, .. }
+        ));
     }
 }

@@ -82,8 +82,15 @@ pub fn subschemas_mut(schema: &mut Value, mut visit: impl FnMut(&str, &mut Value
     }
 }
 
-/// Refuses a parameter schema that no definition may carry.
-pub(crate) fn check_parameters(tool: &str, schema: &Value) -> Result<(), DefinitionError> {
+/// Refuses a parameter schema that no definition may carry: for those who want to know before they
+/// build one.
+///
+/// ```
+/// use serde_json::json;
+/// assert!(haft_core::check_parameters("ping", &json!({"type": "object"})).is_ok());
+/// assert!(haft_core::check_parameters("ping", &json!({"type": "string"})).is_err());
+/// ```
+pub fn check_parameters(tool: &str, schema: &Value) -> Result<(), DefinitionError> {
     check(tool, schema)?;
     if schema.get("type").and_then(Value::as_str) == Some("object") {
         Ok(())

@@ -11,14 +11,30 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// So often is an answer validated before the run gives up.
-pub(crate) const MAX_VALIDATIONS: u32 = 3;
+/// What becomes of an answer that does not have the demanded form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnMismatch {
+    /// The model is told and tries again, until it has tried so often; then the run fails.
+    Retry {
+        /// How often in all; at least once.
+        tries: u32,
+    },
+    /// It is taken as it is; the outcome then has no `output`.
+    Accept,
+}
+
+impl Default for OnMismatch {
+    fn default() -> Self {
+        Self::Retry { tries: 3 }
+    }
+}
 
 /// The form that an answer must have.
 #[derive(Clone)]
 pub(crate) struct AnswerContract {
     format: OutputFormat,
     validator: Arc<dyn Validator>,
+    pub(crate) on_mismatch: OnMismatch,
     /// Whether the type takes what the schema admits.
     instantiate: fn(&Value) -> Result<(), String>,
 }
@@ -33,6 +49,7 @@ impl AnswerContract {
                 schema: Arc::new(schema),
                 strict: true,
             },
+            on_mismatch: OnMismatch::default(),
             instantiate: |_| Ok(()),
         })
     }
@@ -46,6 +63,13 @@ impl AnswerContract {
             Err(error) => Err(error.to_string()),
         };
         Ok(contract)
+    }
+
+    /// Says what becomes of an answer that does not fit.
+    pub(crate) fn on_mismatch(mut self, then: OnMismatch) -> Self {
+        self.format.strict = then != OnMismatch::Accept;
+        self.on_mismatch = then;
+        self
     }
 
     pub(crate) fn format(&self) -> &OutputFormat {

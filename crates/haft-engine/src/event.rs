@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_core::{Item, ItemKind, ToolCall, ToolProgress, Usage};
+use haft_core::{CallOutput, Item, ItemKind, ToolCall, ToolChoice, ToolProgress, Usage};
 use serde::Serialize;
 
 use crate::loop_report::{LoopAction, LoopKind};
@@ -48,7 +48,12 @@ pub enum EventKind {
     TurnStarted {
         /// Which of the run, from 1.
         turn: u64,
+        /// What the model must, may or must not call in it; none where it is offered nothing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tool_choice: Option<ToolChoice>,
     },
+    /// The model begins to answer.
+    AnswerStarted,
     /// The request failed and is sent again after a pause.
     RequestRetried {
         /// What failed.
@@ -60,7 +65,10 @@ pub enum EventKind {
     ItemStarted {
         /// Its place in the answer.
         index: usize,
-        /// What it will be.
+        /// Its id, if the provider gives it one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// What it will be. A call has the id that it keeps.
         item: ItemKind,
     },
     /// A piece of the answer's text.
@@ -84,12 +92,29 @@ pub enum EventKind {
         /// The piece.
         text: String,
     },
+    /// A piece of a summary of what the model thinks.
+    SummaryDelta {
+        /// The item's place in the answer.
+        index: usize,
+        /// Which part of the summary, from 0.
+        part: usize,
+        /// The piece.
+        text: String,
+    },
     /// A piece of a call's arguments.
     ArgumentsDelta {
         /// The item's place in the answer.
         index: usize,
         /// The piece.
         text: String,
+    },
+    /// The model has finished an item of its answer. What becomes of it is decided when the whole
+    /// answer is there.
+    ItemFinished {
+        /// Its place in the answer.
+        index: usize,
+        /// The item.
+        item: Item,
     },
     /// An item became part of the conversation.
     ItemAdded {
@@ -154,6 +179,8 @@ pub enum EventKind {
         /// Whether its value is not what its output schema says.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         output_mismatch: bool,
+        /// What came of it, before anything is added for the model.
+        output: CallOutput,
     },
     /// The results of a round, before the next request.
     ToolResults {

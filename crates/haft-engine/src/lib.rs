@@ -36,6 +36,7 @@ mod session;
 mod spill;
 mod texts;
 
+pub use answer::OnMismatch;
 pub use detect::{LoopDetection, LoopDetector};
 pub use event::{EventKind, RunContext, RunEvent};
 pub use executor::{ExecutorCall, ToolExecutor};

@@ -1,7 +1,8 @@
 //! Anthropic's Messages API.
 
 use haft_core::{
-    BoxFuture, Capabilities, ForcedChoice, Model, ModelError, ModelRequest, ModelStream,
+    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
+    UnsupportedContent,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -121,6 +122,8 @@ impl Anthropic {
                     none_choice: true,
                     native_deferred_loading: false,
                     image_input: true,
+                    file_input: true,
+                    video_input: false,
                     structured_output: true,
                     structured_output_with_tools: true,
                     context_tokens: None,
@@ -240,6 +243,10 @@ impl Model for Anthropic {
 
     fn capabilities(&self) -> Capabilities {
         self.settings.capabilities.clone()
+    }
+
+    fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
+        anthropic::unsupported(item, &self.settings.capabilities)
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

@@ -30,8 +30,8 @@ mod wire;
 
 pub use anthropic::{Anthropic, AnthropicOptions};
 pub use config::{
-    Adapter, CapabilityOverrides, ConfigError, HeaderSource, Lookup, ModelConfig, from_config,
-    from_config_with, process_environment, required_variable,
+    Adapter, Backend, CapabilityOverrides, ConfigError, HeaderSource, Lookup, ModelConfig,
+    from_config, from_config_with, process_environment, required_variable,
 };
 pub use lower::{Thinking, ThoughtsBack};
 pub use offline::OfflineModel;

@@ -1,7 +1,8 @@
 //! Ollama's own chat.
 
 use haft_core::{
-    BoxFuture, Capabilities, ForcedChoice, Model, ModelError, ModelRequest, ModelStream,
+    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
+    UnsupportedContent,
 };
 use serde_json::{Map, Value};
 
@@ -10,7 +11,7 @@ use crate::frame::Lines;
 use crate::http::{Connection, Http, Secret, Timeouts};
 use crate::lift::lifted;
 use crate::lift::ollama::OllamaLift;
-use crate::lower::ollama::{OllamaForm, request, tools};
+use crate::lower::ollama::{OllamaForm, request, tools, unsupported};
 use crate::lower::tools::LeftOut;
 use crate::{CapabilityOverrides, ConfigError, Lookup};
 
@@ -201,12 +202,18 @@ impl Model for Ollama {
             none_choice: false,
             native_deferred_loading: false,
             image_input: true,
+            file_input: false,
+            video_input: false,
             structured_output: true,
             // The schema becomes a grammar, in which there are no calls.
             structured_output_with_tools: false,
             context_tokens: self.context_tokens,
         };
         self.overrides.apply(usual)
+    }
+
+    fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
+        unsupported(item, &self.capabilities())
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

@@ -1,17 +1,20 @@
 //! `OpenAI`'s Chat Completions, as most servers speak it.
 
 use haft_core::{
-    BoxFuture, Capabilities, ForcedChoice, Model, ModelError, ModelRequest, ModelStream, Streaming,
+    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
+    Streaming, UnsupportedContent,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::answer::accepts;
 use crate::config::{Parts, process_environment, required_variable};
 use crate::frame::SseParser;
-use crate::http::{Connection, Http, Secret, Timeouts};
+use crate::http::{Connection, Forwarded, Http, Secret, Timeouts};
 use crate::lift::chat::{ChatLift, Recover};
 use crate::lift::{lifted, ready};
-use crate::lower::chat::{ChatForm, request, tools};
+use crate::lower::body::json;
+use crate::lower::chat::{ChatForm, request, tools, unsupported};
 use crate::lower::schema::Profile;
 use crate::lower::tools::LeftOut;
 use crate::{CapabilityOverrides, ConfigError, Lookup};
@@ -202,6 +205,32 @@ impl OpenAiChat {
         tools(request, &self.form()).left_out().to_vec()
     }
 
+    /// Passes a Chat Completions body on to the server, and whatever it answers back: `model` becomes
+    /// this one's name, the connection adds its own headers, and nothing else changes.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), haft_core::ModelError> {
+    /// use haft_models::OpenAiChat;
+    /// use serde_json::json;
+    /// let model = OpenAiChat::new("qwen3-8b").base_url("http://127.0.0.1:8080/v1");
+    /// let body = json!({"model": "public-name", "messages": [{"role": "user", "content": "hi"}]});
+    /// let answer = model.forward(body.as_object().cloned().unwrap_or_default()).await?;
+    /// assert_eq!(answer.status, 200);
+    /// # Ok(()) }
+    /// ```
+    pub async fn forward(&self, mut body: Map<String, Value>) -> Result<Forwarded, ModelError> {
+        body.insert("model".into(), self.model.as_str().into());
+        let is_streamed = body.get("stream").and_then(Value::as_bool) == Some(true);
+        let accept = accepts(if is_streamed {
+            Streaming::Pieces
+        } else {
+            Streaming::Whole
+        });
+        self.connection
+            .forward(PATH, json(&body).into(), accept)
+            .await
+    }
+
     fn server(&self) -> ChatServer {
         let by_address = if self.is_openai {
             ChatServer::Openai
@@ -236,11 +265,7 @@ impl OpenAiChat {
     async fn ask(&self, asked: ModelRequest) -> Result<ModelStream, ModelError> {
         let (body, tools) = request(&asked, &self.form())?;
         let in_pieces = asked.options.stream == Streaming::Pieces;
-        let accept = if in_pieces {
-            "text/event-stream"
-        } else {
-            "application/json"
-        };
+        let accept = accepts(asked.options.stream);
         let body = self.connection.post(PATH, body, accept).await?;
         let recover = if self.quirks.recover_calls {
             Recover::Calls
@@ -292,11 +317,17 @@ impl Model for OpenAiChat {
             none_choice: is_openai,
             native_deferred_loading: false,
             image_input: is_openai,
+            file_input: is_openai,
+            video_input: false,
             structured_output: true,
             structured_output_with_tools: is_openai,
             context_tokens: self.context_tokens,
         };
         self.overrides.apply(usual)
+    }
+
+    fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
+        unsupported(item, &self.capabilities())
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

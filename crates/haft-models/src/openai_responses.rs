@@ -1,7 +1,8 @@
 //! `OpenAI`'s Responses API, and servers that speak it.
 
 use haft_core::{
-    BoxFuture, Capabilities, ForcedChoice, Model, ModelError, ModelRequest, ModelStream,
+    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
+    UnsupportedContent,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -109,6 +110,8 @@ impl OpenAiResponses {
                     none_choice: true,
                     native_deferred_loading: false,
                     image_input: true,
+                    file_input: true,
+                    video_input: false,
                     structured_output: true,
                     structured_output_with_tools: true,
                     context_tokens: None,
@@ -218,6 +221,10 @@ impl Model for OpenAiResponses {
 
     fn capabilities(&self) -> Capabilities {
         self.settings.capabilities.clone()
+    }
+
+    fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
+        responses::unsupported(item, &self.settings.capabilities)
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

@@ -119,6 +119,34 @@ async fn an_answer_goes_back_with_what_only_the_provider_can_read() {
 }
 
 #[tokio::test]
+async fn what_is_sealed_goes_back_under_the_id_that_it_was_sealed_for() {
+    let stream = "data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"reasoning\",\"id\":\"rs_begun\",\"summary\":[]}}\n\n\
+        data: {\"type\":\"response.reasoning_summary_text.delta\",\"item_id\":\"rs_begun\",\"summary_index\":0,\"delta\":\"hm\"}\n\n\
+        data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"reasoning\",\"id\":\"rs_done\",\"summary\":[{\"type\":\"summary_text\",\"text\":\"hm\"}],\"encrypted_content\":\"gAAA\"}}\n\n\
+        data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[]}}\n\n";
+    let server = Server::start([Reply::sse(stream), Reply::sse(SHORT)]).await;
+    let model = model(&server);
+    let played = play(&model, ModelRequest::default()).await;
+    let begun = played.events.iter().find_map(|event| match event {
+        haft_core::ModelEvent::ItemStarted { id, .. } => id.clone(),
+        _ => None,
+    });
+    assert_eq!(begun.as_deref(), Some("rs_begun"));
+    let items = played.response().items;
+    assert_eq!(items[0].id(), Some("rs_begun"));
+    let request = ModelRequest {
+        conversation: items.into(),
+        ..ModelRequest::default()
+    };
+    play(&model, request).await.response();
+    assert_eq!(
+        server.requests()[1].json()["input"],
+        json!([{"type": "reasoning", "id": "rs_done",
+            "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "gAAA"}])
+    );
+}
+
+#[tokio::test]
 async fn a_whole_answer_gives_events_too() {
     let body = json!({"id": "resp_1", "status": "incomplete", "output": [
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hey"}]}],

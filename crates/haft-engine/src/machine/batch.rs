@@ -250,6 +250,8 @@ impl Machine {
             let finish = finish_of(&item, at == last, response.finish);
             let mut call = as_tool_call(&item, finish, &source);
             let report = reports.get(batch.calls.len()).and_then(Option::as_ref);
+            // It got its id when it began.
+            self.session.call_ids.release(&item.call_id);
             let hydrated = self.hydrate(&call);
             item.call_id.clone_from(&hydrated.provenance.call_id);
             call.call_id = Some(item.call_id.clone());

@@ -4,7 +4,7 @@ use haft_core::{
     ContentPart, FinishReason, FunctionCall, Item, ItemStatus, ModelResponse, Role, ToolChoice,
 };
 
-use crate::answer::{AnswerContract, MAX_VALIDATIONS};
+use crate::answer::{AnswerContract, OnMismatch};
 use crate::event::EventKind;
 use crate::outcome::{End, FailedReason, IncompleteReason};
 use crate::session::LastTurn;
@@ -181,7 +181,11 @@ impl Machine {
             Err(errors) => {
                 self.progress().invalid_outputs += 1;
                 let complaint = AnswerContract::complaint(&errors);
-                if self.progress().invalid_outputs >= MAX_VALIDATIONS {
+                let OnMismatch::Retry { tries } = contract.on_mismatch else {
+                    tracing::info!(complaint, "an answer is accepted all the same");
+                    return self.finish(End::Completed);
+                };
+                if self.progress().invalid_outputs >= tries {
                     return self.end_failed(FailedReason::OutputInvalid, complaint);
                 }
                 self.add_item(Item::user(format!(

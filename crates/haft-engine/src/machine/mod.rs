@@ -19,7 +19,7 @@ mod resume;
 mod settle;
 mod turn;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use haft_core::{Assembly, Item, ModelError, ModelErrorKind, ToolProgress};
@@ -76,6 +76,8 @@ enum Phase {
     /// The model is answering.
     Requesting {
         assembly: Assembly,
+        /// The ids of the calls that have begun, by their place in the answer.
+        call_ids: BTreeMap<usize, String>,
         /// Whether anything came: then the request is not repeated.
         answered: bool,
         /// How long was waited before this attempt.

@@ -309,6 +309,7 @@ impl Machine {
             repaired: call.hydration.provenance.repaired,
             auto_picked: false,
             output_mismatch,
+            output: settled.output.clone(),
         });
         call.state = CallState::Settled(settled);
     }

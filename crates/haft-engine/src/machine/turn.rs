@@ -1,10 +1,12 @@
 //! One request to the model, from its making to the end of its answer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::{
-    Assembly, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ToolChoice, Usage,
+    Assembly, Item, ItemKind, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ToolChoice,
+    Usage,
 };
 
 use crate::answer::AnswerContract;
@@ -42,12 +44,14 @@ impl Machine {
         self.request += 1;
         self.progress().usage.requests += 1;
         let turn = self.progress().usage.requests;
-        self.emit(EventKind::TurnStarted { turn });
         let body = Box::new(self.render());
+        let tool_choice = body.tool_choice.clone();
+        self.emit(EventKind::TurnStarted { turn, tool_choice });
         let request = self.request;
         self.effects.push_back(Effect::Send { request, body });
         self.phase = Phase::Requesting {
             assembly: Assembly::default(),
+            call_ids: BTreeMap::new(),
             answered: false,
             waited,
             until: self.now.plus(self.environment.options.request_timeout),
@@ -118,14 +122,37 @@ impl Machine {
         })
     }
 
-    pub(super) fn model_event(&mut self, event: ModelEvent) {
+    pub(super) fn model_event(&mut self, mut event: ModelEvent) {
         let Phase::Requesting {
-            assembly, answered, ..
+            assembly,
+            call_ids,
+            answered,
+            ..
         } = &mut self.phase
         else {
             return;
         };
         *answered = true;
+        match &mut event {
+            ModelEvent::ItemStarted {
+                index,
+                kind: ItemKind::FunctionCall { call_id, .. },
+                ..
+            } => {
+                *call_id = self.session.call_ids.assign(Some(call_id));
+                call_ids.insert(*index, call_id.clone());
+            }
+            ModelEvent::ItemDone {
+                index,
+                item: Item::FunctionCall(call),
+            } => {
+                call.call_id = match call_ids.remove(index) {
+                    Some(id) => id,
+                    None => self.session.call_ids.assign(Some(&call.call_id)),
+                };
+            }
+            _ => {}
+        }
         let told = told(&event);
         assembly.add(event);
         if let Some(kind) = told {
@@ -203,11 +230,20 @@ impl Machine {
 /// What those who watch are told of a piece of an answer.
 fn told(event: &ModelEvent) -> Option<EventKind> {
     Some(match event.clone() {
-        ModelEvent::ItemStarted { index, kind, .. } => EventKind::ItemStarted { index, item: kind },
+        ModelEvent::Started { .. } => EventKind::AnswerStarted,
+        ModelEvent::ItemStarted { index, id, kind } => EventKind::ItemStarted {
+            index,
+            id,
+            item: kind,
+        },
         ModelEvent::TextDelta { index, text } => EventKind::TextDelta { index, text },
         ModelEvent::RefusalDelta { index, text } => EventKind::RefusalDelta { index, text },
         ModelEvent::ReasoningDelta { index, text } => EventKind::ReasoningDelta { index, text },
         ModelEvent::ArgumentsDelta { index, text } => EventKind::ArgumentsDelta { index, text },
+        ModelEvent::SummaryDelta { index, part, text } => {
+            EventKind::SummaryDelta { index, part, text }
+        }
+        ModelEvent::ItemDone { index, item } => EventKind::ItemFinished { index, item },
         _ => return None,
     })
 }

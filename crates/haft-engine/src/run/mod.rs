@@ -18,7 +18,7 @@ use haft_hydrate::Hydrator;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use crate::answer::AnswerContract;
+use crate::answer::{AnswerContract, OnMismatch};
 use crate::callbacks::Callbacks;
 use crate::detect::LoopDetection;
 use crate::event::{RunContext, RunEvent};
@@ -211,6 +211,14 @@ impl Run {
     /// The same, by a schema.
     pub fn answer_schema(mut self, name: impl Into<String>, schema: serde_json::Value) -> Self {
         self.answer = Some(AnswerContract::new(name, schema));
+        self
+    }
+
+    /// What becomes of an answer that does not have the demanded form: three tries if not said.
+    /// Comes after [`answer_as`](Self::answer_as) or [`answer_schema`](Self::answer_schema).
+    pub fn on_mismatch(mut self, then: OnMismatch) -> Self {
+        let demanded = self.answer.take();
+        self.answer = demanded.map(|contract| Ok(contract?.on_mismatch(then)));
         self
     }
 

@@ -28,8 +28,10 @@ async fn events_come_in_the_order_of_what_happens() {
         names,
         [
             "turn_started",
+            "answer_started",
             "item_started",
             "arguments_delta",
+            "item_finished",
             "item_added",
             "tool_calls_requested",
             "tool_started",
@@ -37,8 +39,10 @@ async fn events_come_in_the_order_of_what_happens() {
             "item_added",
             "tool_results",
             "turn_started",
+            "answer_started",
             "item_started",
             "text_delta",
+            "item_finished",
             "item_added",
             "run_finished",
         ]

@@ -299,7 +299,7 @@ async fn results_of_the_round_limit_are_told_before_the_last_request() {
     while let Some(event) = run.next().await {
         match event.kind {
             EventKind::ToolResults { results } => told.push(results[0].call_id.clone()),
-            EventKind::TurnStarted { turn } => told.push(turn.to_string()),
+            EventKind::TurnStarted { turn, .. } => told.push(turn.to_string()),
             _ => {}
         }
     }

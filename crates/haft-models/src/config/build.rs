@@ -1,5 +1,6 @@
 //! From an entry to its adapter.
 
+use std::fmt;
 use std::sync::Arc;
 
 use haft_core::Model;
@@ -9,9 +10,96 @@ use crate::http::{Connection, Http, Secret};
 use crate::scripted::Script;
 use crate::{Anthropic, OfflineModel, Ollama, OpenAiChat, OpenAiResponses, ScriptedModel};
 
+/// A model as an entry describes it, and what else its server can be asked.
+///
+/// ```
+/// use haft_models::{Adapter, Backend, ModelConfig};
+/// let mut config = ModelConfig::new("local", Adapter::OpenaiChat);
+/// config.base_url = Some("http://127.0.0.1:8080/v1".into());
+/// let backend = Backend::from_config(&config)?;
+/// assert_eq!(backend.model().name(), "local");
+/// assert!(backend.chat().is_some(), "Chat Completions can be passed on to it as they are");
+/// # Ok::<(), haft_models::ConfigError>(())
+/// ```
+#[derive(Clone)]
+pub struct Backend {
+    model: Arc<dyn Model>,
+    chat: Option<Arc<OpenAiChat>>,
+}
+
+impl Backend {
+    /// Makes what an entry describes.
+    pub fn from_config(config: &ModelConfig) -> Result<Self, ConfigError> {
+        Self::from_config_with(config, &process_environment, &Http::default())
+    }
+
+    /// [`from_config`](Self::from_config), with variables from elsewhere and connections shared with
+    /// other models. An entry with a `connect_timeout` of its own has its own connections.
+    pub fn from_config_with(
+        config: &ModelConfig,
+        variables: Lookup<'_>,
+        http: &Http,
+    ) -> Result<Self, ConfigError> {
+        check(config)?;
+        let parts = Parts {
+            config,
+            variables,
+            http,
+        };
+        let model: Arc<dyn Model> = match config.adapter {
+            Adapter::Anthropic => Arc::new(Anthropic::configured(&parts)?),
+            Adapter::OpenaiResponses => Arc::new(OpenAiResponses::configured(&parts)?),
+            Adapter::OpenaiChat => {
+                let chat = Arc::new(OpenAiChat::configured(&parts)?);
+                return Ok(Self::from(chat));
+            }
+            Adapter::Ollama => Arc::new(Ollama::configured(&parts)?),
+            Adapter::Scripted => Arc::new(scripted(config)?),
+            Adapter::Offline => Arc::new(OfflineModel::new()),
+        };
+        Ok(Self::from(model))
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Arc<dyn Model> {
+        &self.model
+    }
+
+    /// The same model, where its server speaks Chat Completions: bodies of that protocol can be
+    /// passed on to it ([`OpenAiChat::forward`]).
+    pub fn chat(&self) -> Option<&Arc<OpenAiChat>> {
+        self.chat.as_ref()
+    }
+}
+
+impl fmt::Debug for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backend")
+            .field("provider", &self.model.provider())
+            .field("model", &self.model.name())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Any model, of which nothing more is known.
+impl From<Arc<dyn Model>> for Backend {
+    fn from(model: Arc<dyn Model>) -> Self {
+        Self { model, chat: None }
+    }
+}
+
+impl From<Arc<OpenAiChat>> for Backend {
+    fn from(chat: Arc<OpenAiChat>) -> Self {
+        Self {
+            model: Arc::clone(&chat) as Arc<dyn Model>,
+            chat: Some(chat),
+        }
+    }
+}
+
 /// Makes the model that an entry describes.
 pub fn from_config(config: &ModelConfig) -> Result<Arc<dyn Model>, ConfigError> {
-    from_config_with(config, &process_environment, &Http::default())
+    Ok(Backend::from_config(config)?.model)
 }
 
 /// [`from_config`], with variables from elsewhere and connections shared with other models. An
@@ -21,6 +109,11 @@ pub fn from_config_with(
     variables: Lookup<'_>,
     http: &Http,
 ) -> Result<Arc<dyn Model>, ConfigError> {
+    Ok(Backend::from_config_with(config, variables, http)?.model)
+}
+
+/// What is wrong with an entry whatever its adapter.
+fn check(config: &ModelConfig) -> Result<(), ConfigError> {
     if config.model().trim().is_empty() {
         return Err(config.invalid(
             "model",
@@ -42,19 +135,7 @@ pub fn from_config_with(
             return Err(config.invalid(key, reason));
         }
     }
-    let parts = Parts {
-        config,
-        variables,
-        http,
-    };
-    Ok(match config.adapter {
-        Adapter::Anthropic => Arc::new(Anthropic::configured(&parts)?),
-        Adapter::OpenaiResponses => Arc::new(OpenAiResponses::configured(&parts)?),
-        Adapter::OpenaiChat => Arc::new(OpenAiChat::configured(&parts)?),
-        Adapter::Ollama => Arc::new(Ollama::configured(&parts)?),
-        Adapter::Scripted => Arc::new(scripted(config)?),
-        Adapter::Offline => Arc::new(OfflineModel::new()),
-    })
+    Ok(())
 }
 
 /// The model that answers from the file that the entry names.

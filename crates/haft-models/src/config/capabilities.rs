@@ -22,6 +22,10 @@ pub struct CapabilityOverrides {
     pub native_deferred_loading: Option<bool>,
     /// See [`Capabilities::image_input`].
     pub image_input: Option<bool>,
+    /// See [`Capabilities::file_input`].
+    pub file_input: Option<bool>,
+    /// See [`Capabilities::video_input`].
+    pub video_input: Option<bool>,
     /// See [`Capabilities::structured_output`].
     pub structured_output: Option<bool>,
     /// See [`Capabilities::structured_output_with_tools`].
@@ -50,6 +54,8 @@ impl CapabilityOverrides {
                 .native_deferred_loading
                 .unwrap_or(usual.native_deferred_loading),
             image_input: self.image_input.unwrap_or(usual.image_input),
+            file_input: self.file_input.unwrap_or(usual.file_input),
+            video_input: self.video_input.unwrap_or(usual.video_input),
             structured_output: self.structured_output.unwrap_or(usual.structured_output),
             structured_output_with_tools: self
                 .structured_output_with_tools

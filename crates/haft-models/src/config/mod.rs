@@ -9,7 +9,7 @@ mod capabilities;
 mod secrets;
 
 pub(crate) use build::Parts;
-pub use build::{from_config, from_config_with};
+pub use build::{Backend, from_config, from_config_with};
 pub use capabilities::CapabilityOverrides;
 pub use secrets::{HeaderSource, process_environment, required_variable};
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft_core::{ModelError, ModelErrorKind};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, redirect};
+use reqwest::{Client, RequestBuilder, Response, redirect};
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::failure::refused;
-use super::{Body, Endpoint};
+use super::{Body, Endpoint, Forwarded};
 
 /// How long each wait may take, and how much may come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,27 +78,48 @@ impl Http {
         accept: &'static str,
         timeouts: &Timeouts,
     ) -> Result<Body, ModelError> {
-        let redactor = endpoint.redactor();
-        let url = endpoint.url(path);
-        tracing::trace!(base = %endpoint.base(), path, bytes = body.len(), "request to a model");
-        let request = self
-            .client(endpoint)?
-            .post(url)
-            .headers(endpoint.headers().clone())
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
-            .header(ACCEPT, HeaderValue::from_static(accept))
-            .body(body);
-        let response = match tokio::time::timeout(timeouts.header, request.send()).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(redactor.clean_error(transport_error(error))),
-            Err(_) => return Err(too_slow("no answer began", timeouts.header)),
-        };
-        let status = response.status();
-        tracing::trace!(path, status = status.as_u16(), "answer of a model");
-        if status.is_success() {
-            Ok(Body::new(response, *timeouts, redactor))
+        let request = self.client(endpoint)?.post(endpoint.url(path)).body(body);
+        let request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let answer = exchange(endpoint, path, request, accept, timeouts).await?;
+        if answer.status().is_success() {
+            Ok(Body::new(answer, *timeouts, endpoint.redactor()))
         } else {
-            Err(refused(response, timeouts, &redactor).await)
+            Err(refused(answer, timeouts, &endpoint.redactor()).await)
+        }
+    }
+
+    /// Sends `body` to `path` below the endpoint and takes any answer, so that it can be passed on.
+    /// Only one that points elsewhere is an error: nobody further on could follow it.
+    pub async fn forward(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        body: Bytes,
+        accept: &'static str,
+        timeouts: &Timeouts,
+    ) -> Result<Forwarded, ModelError> {
+        let request = self.client(endpoint)?.post(endpoint.url(path)).body(body);
+        let request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let answer = exchange(endpoint, path, request, accept, timeouts).await?;
+        if answer.status().is_redirection() {
+            return Err(refused(answer, timeouts, &endpoint.redactor()).await);
+        }
+        Ok(Forwarded::of(answer, *timeouts, endpoint.redactor()).await)
+    }
+
+    /// Asks for what is at `path` below the endpoint. An answer that is no success is an error.
+    pub async fn get(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        timeouts: &Timeouts,
+    ) -> Result<Body, ModelError> {
+        let request = self.client(endpoint)?.get(endpoint.url(path));
+        let answer = exchange(endpoint, path, request, "application/json", timeouts).await?;
+        if answer.status().is_success() {
+            Ok(Body::new(answer, *timeouts, endpoint.redactor()))
+        } else {
+            Err(refused(answer, timeouts, &endpoint.redactor()).await)
         }
     }
 
@@ -114,6 +135,28 @@ impl Http {
             .as_ref()
             .map_err(|reason| ModelError::new(ModelErrorKind::Unreachable, reason))
     }
+}
+
+/// Sends a request with the endpoint's headers and waits until an answer begins.
+async fn exchange(
+    endpoint: &Endpoint,
+    path: &str,
+    request: RequestBuilder,
+    accept: &'static str,
+    timeouts: &Timeouts,
+) -> Result<Response, ModelError> {
+    tracing::trace!(base = %endpoint.base(), path, "request to a model");
+    let request = request
+        .headers(endpoint.headers().clone())
+        .header(ACCEPT, HeaderValue::from_static(accept));
+    let response = match tokio::time::timeout(timeouts.header, request.send()).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => return Err(endpoint.redactor().clean_error(transport_error(error))),
+        Err(_) => return Err(too_slow("no answer began", timeouts.header)),
+    };
+    let status = response.status().as_u16();
+    tracing::trace!(path, status, "answer of a model");
+    Ok(response)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use haft_core::{ModelError, ModelErrorKind};
 
-use super::{Body, Endpoint, EndpointError, Http, Secret, Timeouts};
+use super::{Body, Endpoint, EndpointError, Forwarded, Http, Secret, Timeouts};
 
 /// An adapter's way to its provider.
 ///
@@ -97,12 +97,25 @@ impl Connection {
         body: Bytes,
         accept: &'static str,
     ) -> Result<Body, ModelError> {
-        let endpoint = self
-            .endpoint
-            .as_ref()
-            .map_err(|error| ModelError::new(ModelErrorKind::InvalidRequest, error.to_string()))?;
         self.http
-            .post(endpoint, path, body, accept, &self.timeouts)
+            .post(self.endpoint()?, path, body, accept, &self.timeouts)
             .await
+    }
+
+    /// Sends `body` to `path` and takes any answer, so that it can be passed on.
+    pub async fn forward(
+        &self,
+        path: &str,
+        body: Bytes,
+        accept: &'static str,
+    ) -> Result<Forwarded, ModelError> {
+        self.http
+            .forward(self.endpoint()?, path, body, accept, &self.timeouts)
+            .await
+    }
+
+    fn endpoint(&self) -> Result<&Endpoint, ModelError> {
+        let endpoint = self.endpoint.as_ref();
+        endpoint.map_err(|error| ModelError::new(ModelErrorKind::InvalidRequest, error.to_string()))
     }
 }

@@ -22,23 +22,29 @@ pub(super) async fn refused(
     let wait = retry_after::read(response.headers(), SystemTime::now());
     let target = response.headers().get(reqwest::header::LOCATION);
     let target = target.and_then(|value| value.to_str().ok()).map(origin_of);
-    let mut body = Body::new(response, *timeouts, redactor.clone());
-    let mut text = Vec::new();
-    // What can be read is read; a body that breaks off is no reason to lose the status.
-    while let Ok(Some(chunk)) = body.chunk().await {
-        text.extend_from_slice(&chunk);
-        if text.len() > MAX_READ_BYTES {
-            // Half a key at the end would not be recognised.
-            text.truncate(MAX_READ_BYTES - redactor.longest());
-            break;
-        }
-    }
+    let body = Body::new(response, *timeouts, redactor.clone());
+    let text = bounded(body, redactor).await;
     let mut error = match target {
         Some(target) if (300..400).contains(&status) => redirected(status, &target),
         _ => of_body(status, &text),
     };
     error.retry_after = wait;
     finished(error, redactor)
+}
+
+/// As much of a refusal as is read.
+pub(super) async fn bounded(mut body: Body, redactor: &Redactor) -> Vec<u8> {
+    let mut text = Vec::new();
+    // What can be read is read; a body that breaks off is no reason to lose the status.
+    while let Ok(Some(chunk)) = body.chunk().await {
+        text.extend_from_slice(&chunk);
+        if text.len() > MAX_READ_BYTES {
+            // Half a key at the end would not be recognised.
+            text.truncate(MAX_READ_BYTES.saturating_sub(redactor.longest()));
+            break;
+        }
+    }
+    text
 }
 
 fn redirected(status: u16, target: &str) -> ModelError {

@@ -9,12 +9,14 @@ use haft_core::{Item, ItemKind, ModelEvent};
 pub(crate) fn check(events: &[ModelEvent], is_finished: bool) {
     let mut open = BTreeSet::new();
     let mut kinds = BTreeMap::new();
+    let mut ids = BTreeMap::new();
     let mut begun = 0;
     for (place, event) in events.iter().enumerate() {
         match event {
             ModelEvent::Started { .. } => assert_eq!(place, 0, "{events:#?}"),
-            ModelEvent::ItemStarted { index, kind, .. } => {
+            ModelEvent::ItemStarted { index, id, kind } => {
                 assert!(place > 0, "{events:#?}");
+                ids.insert(*index, id);
                 assert_eq!(*index, begun, "{events:#?}");
                 begun += 1;
                 open.insert(*index);
@@ -23,6 +25,7 @@ pub(crate) fn check(events: &[ModelEvent], is_finished: bool) {
             ModelEvent::TextDelta { index, text }
             | ModelEvent::RefusalDelta { index, text }
             | ModelEvent::ReasoningDelta { index, text }
+            | ModelEvent::SummaryDelta { index, text, .. }
             | ModelEvent::ArgumentsDelta { index, text } => {
                 assert!(!text.is_empty(), "{events:#?}");
                 assert!(open.contains(index), "{events:#?}");
@@ -30,6 +33,9 @@ pub(crate) fn check(events: &[ModelEvent], is_finished: bool) {
             ModelEvent::ItemDone { index, item } => {
                 assert!(open.remove(index), "{events:#?}");
                 let kind = kinds[index];
+                if let Some(id) = ids[index] {
+                    assert_eq!(item.id(), Some(id.as_str()), "{events:#?}");
+                }
                 let fits = matches!(
                     (item, kind),
                     (Item::Message(_), ItemKind::Message)

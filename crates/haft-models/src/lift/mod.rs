@@ -25,6 +25,10 @@ use std::collections::VecDeque;
 
 use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream, cut};
 
+/// The member of a reasoning item that says under which id its provider sealed it, where that is
+/// another than the one under which it was announced.
+pub(crate) const WIRE_ID: &str = "wire_id";
+
 /// Where a lifter puts its events.
 pub(crate) type Events = VecDeque<ModelEvent>;
 

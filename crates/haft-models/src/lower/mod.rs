@@ -8,6 +8,7 @@ pub(crate) mod answer;
 pub(crate) mod anthropic;
 pub(crate) mod body;
 pub(crate) mod chat;
+pub(crate) mod input;
 pub(crate) mod offer;
 pub(crate) mod ollama;
 pub(crate) mod responses;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft_core::{
     CallOutput, Capabilities, ContentPart, Entry, FunctionCall, Item, Message, ModelError,
-    ModelOptions, ModelRequest, Reasoning, RenderKey, Role, Streaming,
+    ModelOptions, ModelRequest, Reasoning, RenderKey, Role, Streaming, UnsupportedContent,
 };
 use serde_json::{Map, Value, json};
 
 use super::body::{BodyWriter, json as to_json};
 use super::chat::{as_text, object_or_empty, write_tool};
+use super::input::{self, Input, embedded};
 use super::offer::offer;
 use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
@@ -44,7 +45,7 @@ pub(crate) fn request(
     let given = [always.remove("options"), asked.remove("options")];
     let mut body = BodyWriter::new([&always, &asked]);
     body.member("model", form.model);
-    body.list("messages", messages(request, form));
+    body.list("messages", messages(request, form)?);
     if !offer.tools.is_empty() {
         body.raw("tools", &offer.tools);
     }
@@ -104,7 +105,7 @@ fn options(
     options
 }
 
-fn messages(request: &ModelRequest, form: &OllamaForm<'_>) -> Vec<Vec<u8>> {
+fn messages(request: &ModelRequest, form: &OllamaForm<'_>) -> Result<Vec<Vec<u8>>, ModelError> {
     let mut messages = Vec::new();
     if let Some(instructions) = &request.instructions {
         messages.push(to_json(
@@ -113,15 +114,15 @@ fn messages(request: &ModelRequest, form: &OllamaForm<'_>) -> Vec<Vec<u8>> {
     }
     for step in steps(&request.conversation) {
         match step {
-            Step::Said(entry) => {
-                if let Piece::Message(json) = &*piece(entry, form) {
-                    messages.push(json.clone());
-                }
-            }
+            Step::Said(entry) => match &*piece(entry, form) {
+                Piece::Message(json) => messages.push(json.clone()),
+                Piece::Refused(unsupported) => return Err(unsupported.clone().into()),
+                _ => {}
+            },
             Step::Turn(turn) => add_turn(&turn, form, &mut messages),
         }
     }
-    messages
+    Ok(messages)
 }
 
 fn add_turn(turn: &Turn<'_>, form: &OllamaForm<'_>, messages: &mut Vec<Vec<u8>>) {
@@ -193,27 +194,39 @@ enum Piece {
         content: Vec<u8>,
         images: Vec<String>,
     },
+    /// A part of it has no place.
+    Refused(UnsupportedContent),
     Nothing,
 }
 
 fn piece(entry: &Entry, form: &OllamaForm<'_>) -> Arc<Piece> {
-    let takes_images = form.capabilities.image_input;
-    let key = RenderKey::new("ollama").variant(u64::from(takes_images));
+    let capabilities = &form.capabilities;
+    let key = RenderKey::new("ollama").variant(input::variant(capabilities));
     entry.rendered().get(key, || match entry.item() {
         Item::Message(message) if message.role == Role::Assistant => {
             let texts: Vec<_> = message.content.iter().map(as_text).collect();
             Piece::Text(texts.join("\n"))
         }
-        Item::Message(message) => said(message, takes_images),
+        Item::Message(message) => match unsupported(entry.item(), capabilities) {
+            Some(refused) => Piece::Refused(refused),
+            None => said(message, capabilities),
+        },
         Item::FunctionCall(call) => Piece::Call(tool_call(call)),
         Item::FunctionCallOutput(output) => {
-            let parts = match &output.output {
-                CallOutput::Parts(parts) if takes_images => images(parts).1,
-                _ => Vec::new(),
+            let (texts, images) = match &output.output {
+                CallOutput::Text(text) => (vec![text.clone()], Vec::new()),
+                CallOutput::Parts(parts) => {
+                    let text = |part| match image(part, capabilities) {
+                        Some(_) => String::from("[image]"),
+                        None => as_text(part),
+                    };
+                    let texts = parts.iter().map(text).collect();
+                    (texts, images(parts, capabilities))
+                }
             };
             Piece::Output {
-                content: to_json(&output.output.to_text()),
-                images: parts,
+                content: to_json(&texts.join("\n\n")),
+                images,
             }
         }
         Item::Reasoning(reasoning) => thoughts(reasoning),
@@ -224,45 +237,53 @@ fn piece(entry: &Entry, form: &OllamaForm<'_>) -> Arc<Piece> {
     })
 }
 
-fn said(message: &Message, takes_images: bool) -> Piece {
+/// The first part of an item that Ollama has no place for.
+pub(crate) fn unsupported(item: &Item, capabilities: &Capabilities) -> Option<UnsupportedContent> {
+    input::unsupported(item, capabilities, objection)
+}
+
+fn objection(input: &Input<'_>) -> Option<&'static str> {
+    match input {
+        Input::Image { url: Some(url), .. } if embedded(url).is_some() => None,
+        Input::Image { .. } => Some(
+            "Ollama takes the bytes of an image only: give them in a `data:` address, in base64",
+        ),
+        Input::File(_) => Some("Ollama takes no files"),
+        Input::Video { .. } => Some("Ollama takes no videos"),
+        Input::Text(_) | Input::Unknown => None,
+    }
+}
+
+fn said(message: &Message, capabilities: &Capabilities) -> Piece {
     let role = if message.role == Role::User {
         "user"
     } else {
         "system"
     };
-    let (texts, images) = if takes_images {
-        images(&message.content)
-    } else {
-        (message.content.iter().map(as_text).collect(), Vec::new())
-    };
+    let texts = message.content.iter();
+    let texts = texts.filter(|part| image(part, capabilities).is_none());
+    let texts: Vec<_> = texts.map(as_text).collect();
     let mut json = json!({"role": role, "content": texts.join("\n")});
+    let images = images(&message.content, capabilities);
     if !images.is_empty() {
         json["images"] = json!(images);
     }
     Piece::Message(to_json(&json))
 }
 
-/// Texts, and the images among them: only their bytes are taken, never an address.
-fn images(parts: &[ContentPart]) -> (Vec<String>, Vec<String>) {
-    let mut texts = Vec::new();
-    let mut images = Vec::new();
-    for part in parts {
-        let bytes = match part {
-            ContentPart::InputImage { image_url, .. } => bytes_of(image_url),
-            _ => None,
-        };
-        match bytes {
-            Some(bytes) => images.push(bytes.to_owned()),
-            None => texts.push(as_text(part)),
-        }
-    }
-    (texts, images)
+fn images(parts: &[ContentPart], capabilities: &Capabilities) -> Vec<String> {
+    let images = parts.iter().filter_map(|part| image(part, capabilities));
+    images.map(str::to_owned).collect()
 }
 
-/// The base64 in a `data:` address.
-fn bytes_of(image_url: &str) -> Option<&str> {
-    let (head, bytes) = image_url.strip_prefix("data:")?.split_once(',')?;
-    head.ends_with(";base64").then_some(bytes)
+/// The bytes of an image, in base64: an address is never taken.
+fn image<'p>(part: &'p ContentPart, capabilities: &Capabilities) -> Option<&'p str> {
+    match Input::of(part) {
+        Input::Image { url: Some(url), .. } if capabilities.image_input => {
+            embedded(url).map(|(_, bytes)| bytes)
+        }
+        _ => None,
+    }
 }
 
 /// Arguments go back as an object. What is none was answered with an error already.

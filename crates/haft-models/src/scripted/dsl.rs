@@ -29,6 +29,11 @@ pub fn think(text: impl Into<String>) -> Step {
     Step::default().think(text)
 }
 
+/// A step that sums its thoughts up like this, and then goes on.
+pub fn sum_up(text: impl Into<String>) -> Step {
+    Step::default().sum_up(text)
+}
+
 /// A step that declines in these words.
 pub fn refuse(text: impl Into<String>) -> Step {
     Step::default().refuse(text)

@@ -23,7 +23,7 @@ mod step_usage;
 mod view;
 
 pub use dsl::{
-    call, calls, fail, fault, offers, output_contains, output_says, refuse, say, think,
+    call, calls, fail, fault, offers, output_contains, output_says, refuse, say, sum_up, think,
     user_contains, user_says,
 };
 pub use expect::{Expect, ExpectedOutput, NamesMatch, TextMatch};

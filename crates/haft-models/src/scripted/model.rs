@@ -50,6 +50,8 @@ impl ScriptedModel {
                 none_choice: true,
                 native_deferred_loading: true,
                 image_input: true,
+                file_input: true,
+                video_input: true,
                 structured_output: true,
                 structured_output_with_tools: true,
                 context_tokens: None,

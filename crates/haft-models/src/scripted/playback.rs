@@ -85,16 +85,9 @@ fn acts(answer: Answer, model: &str, streaming: Streaming) -> VecDeque<Act> {
 fn events_within(events: &[ModelEvent], bytes: usize) -> usize {
     let mut told = 0;
     let exceeds = |event: &ModelEvent| {
-        told += match event {
-            ModelEvent::TextDelta { text, .. }
-            | ModelEvent::RefusalDelta { text, .. }
-            | ModelEvent::ReasoningDelta { text, .. }
-            | ModelEvent::ArgumentsDelta { text, .. } => text.len(),
-            // An answer without text, or with less, is cut before it is whole.
-            ModelEvent::Finished { .. } => return true,
-            _ => 0,
-        };
-        told > bytes
+        told += event.text().map_or(0, str::len);
+        // An answer without text, or with less, is cut before it is whole.
+        told > bytes || matches!(event, ModelEvent::Finished { .. })
     };
     events.iter().position(exceeds).unwrap_or(events.len())
 }
@@ -107,7 +100,7 @@ fn events(answer: Answer, model: &str, pieces: &Pieces) -> Vec<ModelEvent> {
     for (index, item) in answer.items.into_iter().enumerate() {
         events.push(ModelEvent::ItemStarted {
             index,
-            id: None,
+            id: item.id().map(str::to_owned),
             kind: kind_of(&item),
         });
         deltas(index, &item, pieces, &mut events);
@@ -135,7 +128,7 @@ fn kind_of(item: &Item) -> ItemKind {
 }
 
 fn deltas(index: usize, item: &Item, pieces: &Pieces, events: &mut Vec<ModelEvent>) {
-    let mut tell = |text: &str, event: fn(usize, String) -> ModelEvent| {
+    let mut tell = |text: &str, event: &dyn Fn(usize, String) -> ModelEvent| {
         let pieces = pieces.cut(text).into_iter();
         events.extend(pieces.map(|piece| event(index, piece.to_owned())));
     };
@@ -143,23 +136,28 @@ fn deltas(index: usize, item: &Item, pieces: &Pieces, events: &mut Vec<ModelEven
         Item::Message(message) => {
             for part in &message.content {
                 match part {
-                    ContentPart::Refusal { refusal } => tell(refusal, |index, text| {
+                    ContentPart::Refusal { refusal } => tell(refusal, &|index, text| {
                         ModelEvent::RefusalDelta { index, text }
                     }),
-                    other => tell(other.text().unwrap_or(""), |index, text| {
+                    other => tell(other.text().unwrap_or(""), &|index, text| {
                         ModelEvent::TextDelta { index, text }
                     }),
                 }
             }
         }
         Item::Reasoning(reasoning) => {
-            for part in reasoning.content.iter().chain(&reasoning.summary) {
-                tell(part.text().unwrap_or(""), |index, text| {
+            for (part, summary) in reasoning.summary.iter().enumerate() {
+                tell(summary.text().unwrap_or(""), &|index, text| {
+                    ModelEvent::SummaryDelta { index, part, text }
+                });
+            }
+            for part in &reasoning.content {
+                tell(part.text().unwrap_or(""), &|index, text| {
                     ModelEvent::ReasoningDelta { index, text }
                 });
             }
         }
-        Item::FunctionCall(call) => tell(&call.arguments, |index, text| {
+        Item::FunctionCall(call) => tell(&call.arguments, &|index, text| {
             ModelEvent::ArgumentsDelta { index, text }
         }),
         _ => {}

@@ -11,7 +11,8 @@ use super::step_usage::StepUsage;
 
 /// One request and its answer.
 ///
-/// The answer's items come in this order: `reasoning`, one message of `text` and `refusal`, `calls`,
+/// The answer's items come in this order: `summary` and `reasoning` in
+/// one, one message of `text` and `refusal`, `calls`,
 /// `items`. The functions [`say`](super::say), [`call`](super::call) and their kin begin a step; its
 /// methods go on with it.
 ///
@@ -38,7 +39,10 @@ pub struct Step {
     /// What the request must be like, or the script fails.
     #[serde(skip_serializing_if = "is_default")]
     pub expect: Option<Expect>,
-    /// What the model thinks, as a summary.
+    /// A summary of what the model thinks, part by part.
+    #[serde(skip_serializing_if = "is_default")]
+    pub summary: Vec<String>,
+    /// What it thinks, word for word.
     #[serde(skip_serializing_if = "is_default")]
     pub reasoning: Option<String>,
     /// What it says.
@@ -127,6 +131,13 @@ impl Step {
     #[must_use]
     pub fn think(mut self, text: impl Into<String>) -> Self {
         self.reasoning = Some(text.into());
+        self
+    }
+
+    /// Sums its thoughts up in one more part, like this.
+    #[must_use]
+    pub fn sum_up(mut self, text: impl Into<String>) -> Self {
+        self.summary.push(text.into());
         self
     }
 
@@ -238,9 +249,16 @@ impl Step {
     /// The items of the answer. `number_call` gives the id of a call that has none.
     pub(crate) fn answer(&self, mut number_call: impl FnMut() -> String) -> Vec<Item> {
         let mut items = Vec::new();
-        if let Some(text) = &self.reasoning {
+        if self.reasoning.is_some() || !self.summary.is_empty() {
+            let summary = self.summary.iter().cloned();
+            let thoughts = self.reasoning.iter().cloned();
             items.push(Item::Reasoning(Reasoning {
-                summary: vec![ContentPart::SummaryText { text: text.clone() }],
+                summary: summary
+                    .map(|text| ContentPart::SummaryText { text })
+                    .collect(),
+                content: thoughts
+                    .map(|text| ContentPart::ReasoningText { text })
+                    .collect(),
                 ..Reasoning::default()
             }));
         }

@@ -5,10 +5,12 @@ use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::step::is_default;
+
 /// What an answer says that it cost.
 ///
 /// In JSON: absent, `"none"`, or an object with `input_tokens`, `output_tokens`,
-/// `cached_input_tokens` and `reasoning_tokens`, each optional.
+/// `cached_input_tokens`, `cache_write_tokens` and `reasoning_tokens`, each optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StepUsage {
     /// 10 tokens in, 5 out.
@@ -47,6 +49,8 @@ struct Tokens {
     input_tokens: u64,
     output_tokens: u64,
     cached_input_tokens: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    cache_write_tokens: u64,
     reasoning_tokens: u64,
 }
 
@@ -64,7 +68,7 @@ impl<'de> Deserialize<'de> for StepUsage {
         Ok(Self::Tokens(Usage {
             input_tokens: tokens.input_tokens,
             output_tokens: tokens.output_tokens,
-            cache_write_tokens: 0,
+            cache_write_tokens: tokens.cache_write_tokens,
             cached_input_tokens: tokens.cached_input_tokens,
             reasoning_tokens: tokens.reasoning_tokens,
             requests: 1,
@@ -81,6 +85,7 @@ impl Serialize for StepUsage {
             input_tokens: usage.input_tokens,
             output_tokens: usage.output_tokens,
             cached_input_tokens: usage.cached_input_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
             reasoning_tokens: usage.reasoning_tokens,
         };
         tokens.serialize(serializer)

@@ -103,7 +103,7 @@ impl From<WireUsage> for Usage {
         .map(|tokens| tokens.unwrap_or(0));
         Self {
             input_tokens: fresh.saturating_add(written).saturating_add(read),
-            cache_write_tokens: 0,
+            cache_write_tokens: written,
             cached_input_tokens: read,
             output_tokens: wire.output_tokens.unwrap_or(0),
             reasoning_tokens: wire

@@ -49,7 +49,7 @@ impl<'a> Answer<'a> {
         let count = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
         Some(Usage {
             input_tokens: count("/prompt_tokens")?,
-            cache_write_tokens: 0,
+            cache_write_tokens: count("/prompt_tokens_details/cache_write_tokens").unwrap_or(0),
             cached_input_tokens: count("/prompt_tokens_details/cached_tokens")
                 .or_else(|| count("/prompt_cache_hit_tokens"))
                 .unwrap_or(0),

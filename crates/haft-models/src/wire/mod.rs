@@ -5,8 +5,10 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod chat;
+mod logprobs;
 pub(crate) mod ollama;
 pub(crate) mod responses;
 mod text;
 
+pub(crate) use logprobs::logprobs;
 pub(crate) use text::{arguments, read, text};

@@ -17,6 +17,7 @@ pub(crate) struct Event<'a> {
     #[serde(rename = "type")]
     pub(crate) kind: Option<String>,
     pub(crate) output_index: Option<Value>,
+    pub(crate) summary_index: Option<Value>,
     #[serde(borrow)]
     pub(crate) item_id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -27,6 +28,8 @@ pub(crate) struct Event<'a> {
     pub(crate) refusal: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) logprobs: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) item: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -64,6 +67,7 @@ pub(crate) struct WireUsage {
 #[derive(Deserialize)]
 struct InputDetails {
     cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -73,13 +77,13 @@ struct OutputDetails {
 
 impl From<WireUsage> for Usage {
     fn from(wire: WireUsage) -> Self {
+        let (read, written) = wire.input_tokens_details.map_or((None, None), |details| {
+            (details.cached_tokens, details.cache_write_tokens)
+        });
         Self {
             input_tokens: wire.input_tokens.unwrap_or(0),
-            cache_write_tokens: 0,
-            cached_input_tokens: wire
-                .input_tokens_details
-                .and_then(|details| details.cached_tokens)
-                .unwrap_or(0),
+            cache_write_tokens: written.unwrap_or(0),
+            cached_input_tokens: read.unwrap_or(0),
             output_tokens: wire.output_tokens.unwrap_or(0),
             reasoning_tokens: wire
                 .output_tokens_details

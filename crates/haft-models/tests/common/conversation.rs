@@ -91,6 +91,20 @@ pub fn conversation_with_image_output() -> Conversation {
     conversation
 }
 
+/// A conversation without the images that are only pointed to.
+pub fn without_addresses(conversation: &Conversation) -> Conversation {
+    let items = conversation.entries().iter().map(|entry| {
+        let mut item = entry.item().clone();
+        if let Item::Message(message) = &mut item {
+            message.content.retain(|part| {
+                !matches!(part, ContentPart::InputImage { image_url, .. } if image_url.starts_with("http"))
+            });
+        }
+        item
+    });
+    items.collect()
+}
+
 /// An item that no adapter knows.
 pub fn unknown_item() -> Item {
     let mut members = Map::new();

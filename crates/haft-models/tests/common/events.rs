@@ -76,6 +76,7 @@ pub fn check(events: &[ModelEvent]) {
             ModelEvent::TextDelta { index, text }
             | ModelEvent::RefusalDelta { index, text }
             | ModelEvent::ReasoningDelta { index, text }
+            | ModelEvent::SummaryDelta { index, text, .. }
             | ModelEvent::ArgumentsDelta { index, text } => {
                 let (so_far, is_done) = open[*index].as_mut().expect("an item that began");
                 assert!(!*is_done && !text.is_empty());

@@ -12,6 +12,7 @@ mod common;
 
 mod answers;
 mod calls;
+mod forwarded;
 mod recovered;
 mod requests;
 mod streams;

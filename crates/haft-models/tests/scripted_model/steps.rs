@@ -95,6 +95,7 @@ async fn a_request_for_none_of_the_steps_left_says_what_they_wait_for() {
 #[tokio::test]
 async fn an_answer_has_thoughts_text_refusal_and_calls_in_this_order() {
     let model = ScriptedModel::new([think("hm")
+        .sum_up("short")
         .say("well")
         .refuse("no")
         .call("a", "{oops")
@@ -108,7 +109,8 @@ async fn an_answer_has_thoughts_text_refusal_and_calls_in_this_order() {
     assert_eq!(
         json,
         json!([
-            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "short"}],
+                "content": [{"type": "reasoning_text", "text": "hm"}]},
             {"type": "message", "role": "assistant", "content": [
                 {"type": "output_text", "text": "well", "annotations": []},
                 {"type": "refusal", "refusal": "no"}]},
@@ -119,6 +121,27 @@ async fn an_answer_has_thoughts_text_refusal_and_calls_in_this_order() {
     );
     assert_eq!(response.finish, FinishReason::Length);
     assert_eq!(response.usage, None);
+}
+
+#[tokio::test]
+async fn parts_of_a_summary_are_told_apart_from_thoughts() {
+    let raw = Item::Reasoning(haft_core::Reasoning {
+        id: Some("rs_1".into()),
+        ..haft_core::Reasoning::default()
+    });
+    let step = think("hm").sum_up("one").sum_up("two").item(raw);
+    let model = ScriptedModel::new([step.pieces(Pieces::Each(2))]);
+    let mut told = Vec::new();
+    for event in events(&model, asking("x")).await {
+        match event.unwrap() {
+            ModelEvent::ItemStarted { id, .. } => told.push(format!("{id:?}")),
+            ModelEvent::SummaryDelta { part, text, .. } => told.push(format!("{part} {text}")),
+            ModelEvent::ReasoningDelta { text, .. } => told.push(text),
+            _ => {}
+        }
+    }
+    let expected = ["None", "0 on", "0 e", "1 tw", "1 o", "hm", "Some(\"rs_1\")"];
+    assert_eq!(told, expected);
 }
 
 #[tokio::test]

@@ -11,6 +11,8 @@ use super::{chunks_of, client, json_of, post, request, stream, with_stream};
 /// Thoughts, text and two calls.
 fn rich() -> Step {
     think("Oslo, now.")
+        .sum_up("Where.")
+        .sum_up("When.")
         .say("Let me see.")
         .call("get_weather", json!({"city": "Oslo"}))
         .call("now", "{}")

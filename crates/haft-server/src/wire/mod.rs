@@ -1,10 +1,26 @@
 //! The forms of the API: what clients write and what they get, and nothing of what is done with it.
 
+mod echo;
+mod ids;
+mod list;
+mod query;
+mod read;
 mod request;
 mod resource;
+mod visible;
 
-pub(crate) use request::{
-    CreateRequest, Include, InputItem, InputRecord, ReasoningOptions, RequestTool, TextFormat,
-    TextOptions, Truncation, WireChoice, WireChoiceMode, WireToolName,
+pub(crate) use ids::new_id;
+pub(crate) use list::{ListPage, unknown_after};
+pub(crate) use query::{ItemsQuery, RetrieveQuery};
+pub(crate) use read::{
+    Door, Fields, Standing, Vocabulary, read_metadata, standing_in, validate_choice,
 };
-pub(crate) use resource::{IncompleteDetails, ResponseError, ResponseResource, ResponseStatus};
+pub(crate) use request::{
+    CreateRequest, CustomTool, FunctionTool, Include, InputItem, InputRecord, ReasoningOptions,
+    RequestEcho, RequestTool, RequestToolKind, TextFormat, TextOptions, Truncation, WireChoice,
+    WireChoiceMode, WireToolName,
+};
+pub(crate) use resource::{
+    IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, usage_json,
+};
+pub(crate) use visible::{make_visible, visible_item};

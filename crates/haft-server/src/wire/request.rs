@@ -1,6 +1,9 @@
 //! A request for a response, read and checked for itself; nothing that it refers to is looked up.
 
-use haft_core::Item;
+use std::fmt;
+
+use haft_core::{Item, StoredItem};
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
 /// The body of `POST /responses`, every default applied.
@@ -38,6 +41,18 @@ pub(crate) struct CreateRequest {
     pub(crate) stream_id: Option<String>,
     /// `false`: a warm-up on a WebSocket.
     pub(crate) generate: bool,
+    /// What the response shows of the fields that are kept in another form here.
+    pub(crate) echo: RequestEcho,
+}
+
+/// Fields as the client wrote them, or their defaults: `0` stays `0`, `0.0` stays `0.0`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RequestEcho {
+    pub(crate) temperature: Value,
+    pub(crate) top_p: Value,
+    pub(crate) presence_penalty: Value,
+    pub(crate) frequency_penalty: Value,
+    pub(crate) tool_choice: Value,
 }
 
 /// One entry of `input`.
@@ -63,8 +78,20 @@ pub(crate) struct InputRecord {
     pub(crate) id: String,
     /// Where it stands: `input[3]`.
     pub(crate) param: String,
-    /// The item. The five core types are typed, every other is [`Item::Other`].
+    /// The item. The five core types are typed, every other is [`Item::Other`]. It holds no secret.
     pub(crate) item: Item,
+    /// The tools that it loads (`additional_tools`, `tool_search_output`), secrets included.
+    pub(crate) tools: Vec<RequestTool>,
+}
+
+impl InputRecord {
+    /// The item as the store keeps it.
+    pub(crate) fn stored(&self) -> serde_json::Result<StoredItem> {
+        Ok(StoredItem {
+            id: self.id.clone(),
+            json: to_raw_value(&self.item)?,
+        })
+    }
 }
 
 /// One entry of `tools`.
@@ -78,7 +105,7 @@ pub(crate) struct RequestTool {
 }
 
 /// What an entry of `tools` is.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum RequestToolKind {
     Function(FunctionTool),
     Custom(CustomTool),
@@ -104,6 +131,31 @@ pub(crate) enum RequestToolKind {
         tool_type: String,
         config: Map<String, Value>,
     },
+}
+
+impl fmt::Debug for RequestToolKind {
+    /// Names only: what stands in the configuration of a server may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Function(function) => function.fmt(f),
+            Self::Custom(custom) => custom.fmt(f),
+            Self::Namespace { name, tools, .. } => {
+                write!(f, "Namespace({name}, ")?;
+                tools.fmt(f)?;
+                f.write_str(")")
+            }
+            Self::ToolSearch { is_client, .. } => write!(f, "ToolSearch(is_client: {is_client})"),
+            Self::Mcp(config) => write!(
+                f,
+                "Mcp({})",
+                config
+                    .get("server_label")
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+            ),
+            Self::Hosted { tool_type, .. } => write!(f, "Hosted({tool_type})"),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

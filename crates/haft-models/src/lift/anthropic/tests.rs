@@ -70,7 +70,7 @@ fn thoughts_text_and_calls_become_items_in_order() {
         response(events).usage,
         Some(Usage {
             input_tokens: 15,
-            cache_write_tokens: 0,
+            cache_write_tokens: 5,
             cached_input_tokens: 7,
             output_tokens: 20,
             reasoning_tokens: 0,

@@ -53,8 +53,18 @@ impl Items {
         self.seen[index].said(channel).is_empty()
     }
 
+    /// Which part of the item's summary the server's `place` is.
+    pub(super) fn summary_part(&mut self, index: usize, place: Option<u64>) -> usize {
+        self.seen[index].summary_part(place)
+    }
+
+    /// Keeps how likely the tokens of a piece were.
+    pub(super) fn weigh(&mut self, index: usize, logprobs: Vec<serde_json::Value>) {
+        self.seen[index].logprobs.extend(logprobs);
+    }
+
     /// Gives the item a name to be found by.
-    pub(super) fn name_by(&mut self, index: usize, id: &str) {
+    fn name_by(&mut self, index: usize, id: &str) {
         self.seen[index].is_named = true;
         self.by_id.insert(id.to_owned(), index);
     }
@@ -98,7 +108,7 @@ impl Items {
                 Some(index) if self.seen[index].is_done => {}
                 Some(index) => self.close(index, item, out),
                 None => {
-                    let index = self.open(kind, None, out);
+                    let index = self.open(kind, item.id().map(str::to_owned), None, out);
                     self.close(index, item, out);
                 }
             }
@@ -112,17 +122,26 @@ impl Items {
         Ok(())
     }
 
-    pub(super) fn open(&mut self, kind: ItemKind, place: Option<u64>, out: &mut Events) -> usize {
+    pub(super) fn open(
+        &mut self,
+        kind: ItemKind,
+        id: Option<String>,
+        place: Option<u64>,
+        out: &mut Events,
+    ) -> usize {
         let index = self.seen.len();
         if let Some(place) = place {
             self.by_place.insert(place, index);
         }
+        if let Some(id) = &id {
+            self.by_id.insert(id.clone(), index);
+        }
         out.push_back(ModelEvent::ItemStarted {
             index,
-            id: None,
+            id: id.clone(),
             kind: kind.clone(),
         });
-        self.seen.push(Seen::new(kind));
+        self.seen.push(Seen::new(kind, id));
         index
     }
 
@@ -141,20 +160,22 @@ impl Items {
         out.push_back(match channel {
             Channel::Text => ModelEvent::TextDelta { index, text },
             Channel::Refusal => ModelEvent::RefusalDelta { index, text },
-            Channel::Summary | Channel::Thoughts => ModelEvent::ReasoningDelta { index, text },
+            Channel::Summary(part) => ModelEvent::SummaryDelta { index, part, text },
+            Channel::Thoughts => ModelEvent::ReasoningDelta { index, text },
             Channel::Arguments => ModelEvent::ArgumentsDelta { index, text },
         });
     }
 
     /// Finishes an item. What the deltas did not say is said first, so that they add up to it.
-    pub(super) fn close(&mut self, index: usize, item: Item, out: &mut Events) {
+    pub(super) fn close(&mut self, index: usize, mut item: Item, out: &mut Events) {
+        self.name(index, &item);
+        self.seen[index].complete(&mut item);
         for (channel, text) in texts_of(&item) {
             if let Some(rest) = text.strip_prefix(self.seen[index].said(channel)) {
                 self.say(index, channel, rest, out);
             }
         }
         self.seen[index].finish();
-        self.name(index, &item);
         out.push_back(ModelEvent::ItemDone { index, item });
     }
 

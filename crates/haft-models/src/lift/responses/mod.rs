@@ -17,7 +17,7 @@ use super::{Events, Flow, Lift, broken_off, not_json};
 use crate::frame::SseEvent;
 use crate::http::in_stream;
 use crate::wire::responses::{Event, Response, read_item};
-use crate::wire::text;
+use crate::wire::{logprobs, text};
 use items::Items;
 use seen::{Channel, kind_of};
 
@@ -105,7 +105,8 @@ impl ResponsesLift {
         let Some(raw) = event.item else { return Ok(()) };
         self.start(None, out)?;
         let item = read_item(raw)?;
-        let index = self.items.open(kind_of(&item), place(event), out);
+        let id = item.id().map(str::to_owned);
+        let index = self.items.open(kind_of(&item), id, place(event), out);
         self.items.name(index, &item);
         Ok(())
     }
@@ -115,10 +116,10 @@ impl ResponsesLift {
         self.start(None, out)?;
         let item = read_item(raw)?;
         let place = place(event);
-        let index = match self.items.open_one(&item, place) {
-            Some(index) => index,
-            None => self.items.open(kind_of(&item), place, out),
-        };
+        let index = self.items.open_one(&item, place).unwrap_or_else(|| {
+            let id = item.id().map(str::to_owned);
+            self.items.open(kind_of(&item), id, place, out)
+        });
         self.items.close(index, item, out);
         Ok(())
     }
@@ -130,8 +131,10 @@ impl ResponsesLift {
             "output_text.done" => (Channel::Text, event.text),
             "refusal.delta" => (Channel::Refusal, None),
             "refusal.done" => (Channel::Refusal, event.refusal),
-            "reasoning_summary_text.delta" => (Channel::Summary, None),
+            "reasoning_summary_text.delta" => (Channel::Summary(0), None),
+            "reasoning_summary_text.done" => (Channel::Summary(0), event.text),
             "reasoning_text.delta" | "reasoning.delta" => (Channel::Thoughts, None),
+            "reasoning_text.done" | "reasoning.done" => (Channel::Thoughts, event.text),
             "function_call_arguments.delta" => (Channel::Arguments, None),
             "function_call_arguments.done" => (Channel::Arguments, event.arguments),
             _ => return,
@@ -143,6 +146,16 @@ impl ResponsesLift {
         let Some(index) = self.find(channel, event, out) else {
             return;
         };
+        let channel = match channel {
+            Channel::Summary(_) => {
+                let part = event.summary_index.as_ref().and_then(Value::as_u64);
+                Channel::Summary(self.items.summary_part(index, part))
+            }
+            other => other,
+        };
+        if channel == Channel::Text && !is_whole {
+            self.items.weigh(index, logprobs(event.logprobs));
+        }
         // A `done` repeats what the deltas said; it counts only where there were none.
         if !is_whole || self.items.is_silent(index, channel) {
             self.items.say(index, channel, &piece, out);
@@ -152,13 +165,13 @@ impl ResponsesLift {
     /// The item that a piece belongs to. Text and thoughts may come without their item having been
     /// announced; a call may not, for its name would be unknown: it is taken when it is whole.
     fn find(&mut self, channel: Channel, event: &Event<'_>, out: &mut Events) -> Option<usize> {
-        let item_id = text(event.item_id);
+        let item_id = text(event.item_id).filter(|id| !id.is_empty());
         let known = self.items.taking(channel, item_id.as_deref(), place(event));
         if known.is_some() || channel == Channel::Arguments {
             return known;
         }
         let kind = match channel {
-            Channel::Summary | Channel::Thoughts => ItemKind::Reasoning,
+            Channel::Summary(_) | Channel::Thoughts => ItemKind::Reasoning,
             _ => ItemKind::Message,
         };
         if !self.is_started {
@@ -168,11 +181,7 @@ impl ResponsesLift {
                 model: None,
             });
         }
-        let index = self.items.open(kind, place(event), out);
-        if let Some(id) = item_id {
-            self.items.name_by(index, &id);
-        }
-        Some(index)
+        Some(self.items.open(kind, item_id, place(event), out))
     }
 
     fn terminal(

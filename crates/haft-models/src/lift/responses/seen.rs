@@ -3,18 +3,25 @@
 use haft_core::{ContentPart, FunctionCall, Item, ItemKind, Message, Reasoning, Role};
 use serde_json::{Map, Value};
 
+use crate::lift::WIRE_ID;
+
 /// One item, as far as it has come.
 pub(super) struct Seen {
     pub(super) kind: ItemKind,
+    /// The id under which it was announced.
+    pub(super) id: Option<String>,
     pub(super) is_done: bool,
     /// Whether the server gave it an id.
     pub(super) is_named: bool,
     text: String,
     refusal: String,
-    /// Thoughts in the summary, and those said in full.
-    summary: String,
+    /// The parts of the summary, and the server's numbers for them.
+    summary: Vec<String>,
+    summary_places: Vec<u64>,
     thoughts: String,
     arguments: String,
+    /// How likely each token of the text was.
+    pub(super) logprobs: Vec<Value>,
 }
 
 /// What a delta adds to.
@@ -22,23 +29,39 @@ pub(super) struct Seen {
 pub(super) enum Channel {
     Text,
     Refusal,
-    Summary,
+    /// Of which part.
+    Summary(usize),
     Thoughts,
     Arguments,
 }
 
 impl Seen {
-    pub(super) fn new(kind: ItemKind) -> Self {
+    pub(super) fn new(kind: ItemKind, id: Option<String>) -> Self {
         Self {
             kind,
+            is_named: id.is_some(),
+            id,
             is_done: false,
-            is_named: false,
             text: String::new(),
             refusal: String::new(),
-            summary: String::new(),
+            summary: Vec::new(),
+            summary_places: Vec::new(),
             thoughts: String::new(),
             arguments: String::new(),
+            logprobs: Vec::new(),
         }
+    }
+
+    /// Which part of the summary the server's `place` is. Parts count in the order in which they
+    /// come; a server that does not number them speaks of the last one.
+    pub(super) fn summary_part(&mut self, place: Option<u64>) -> usize {
+        let last = self.summary_places.last().copied();
+        let place = place.or(last).unwrap_or(0);
+        let known = self.summary_places.iter().position(|known| *known == place);
+        known.unwrap_or_else(|| {
+            self.summary_places.push(place);
+            self.summary_places.len() - 1
+        })
     }
 
     /// From here on only the whole item counts.
@@ -46,7 +69,7 @@ impl Seen {
         *self = Self {
             is_done: true,
             is_named: self.is_named,
-            ..Self::new(self.kind.clone())
+            ..Self::new(self.kind.clone(), self.id.take())
         };
     }
 
@@ -58,7 +81,7 @@ impl Seen {
         !self.is_done
             && match channel {
                 Channel::Text | Channel::Refusal => self.kind == ItemKind::Message,
-                Channel::Summary | Channel::Thoughts => self.kind == ItemKind::Reasoning,
+                Channel::Summary(_) | Channel::Thoughts => self.kind == ItemKind::Reasoning,
                 Channel::Arguments => is_call(&self.kind),
             }
     }
@@ -67,7 +90,7 @@ impl Seen {
         match channel {
             Channel::Text => &self.text,
             Channel::Refusal => &self.refusal,
-            Channel::Summary => &self.summary,
+            Channel::Summary(part) => self.summary.get(part).map_or("", String::as_str),
             Channel::Thoughts => &self.thoughts,
             Channel::Arguments => &self.arguments,
         }
@@ -77,7 +100,12 @@ impl Seen {
         match channel {
             Channel::Text => &mut self.text,
             Channel::Refusal => &mut self.refusal,
-            Channel::Summary => &mut self.summary,
+            Channel::Summary(part) => {
+                if self.summary.len() <= part {
+                    self.summary.resize(part + 1, String::new());
+                }
+                &mut self.summary[part]
+            }
             Channel::Thoughts => &mut self.thoughts,
             Channel::Arguments => &mut self.arguments,
         }
@@ -95,17 +123,7 @@ impl Seen {
                 arguments: self.arguments.clone(),
                 extra: Map::new(),
             }),
-            ItemKind::Reasoning => Item::Reasoning(Reasoning {
-                summary: filled(&self.summary)
-                    .map(|text| ContentPart::SummaryText { text })
-                    .into_iter()
-                    .collect(),
-                content: filled(&self.thoughts)
-                    .map(|text| ContentPart::ReasoningText { text })
-                    .into_iter()
-                    .collect(),
-                ..Reasoning::default()
-            }),
+            ItemKind::Reasoning => Item::Reasoning(Reasoning::default()),
             ItemKind::Other { item_type } => {
                 Item::Other(Map::from_iter([("type".into(), item_type.as_str().into())]))
             }
@@ -117,6 +135,52 @@ impl Seen {
                     ..Message::new(Role::Assistant, "")
                 })
             }
+        }
+    }
+
+    /// Adds to the whole item what only its pieces said: the id under which it was announced,
+    /// thoughts, and how likely each token was.
+    pub(super) fn complete(&self, item: &mut Item) {
+        if let Some(announced) = &self.id
+            && item.id() != Some(announced)
+        {
+            let own = item.id().map(str::to_owned);
+            item.set_id(announced.as_str());
+            // Some servers give an item one id when it begins and another when it is done. What is
+            // sealed is sealed for the latter.
+            if let (Item::Reasoning(reasoning), Some(own)) = (&mut *item, own)
+                && reasoning.encrypted_content.is_some()
+            {
+                reasoning.extra.insert(WIRE_ID.into(), own.into());
+            }
+        }
+        match item {
+            Item::Reasoning(reasoning) => {
+                if reasoning.summary.is_empty() {
+                    let parts = self.summary.iter().cloned();
+                    reasoning.summary = parts
+                        .map(|text| ContentPart::SummaryText { text })
+                        .collect();
+                }
+                if reasoning.content.is_empty() && !self.thoughts.is_empty() {
+                    let text = self.thoughts.clone();
+                    reasoning.content = vec![ContentPart::ReasoningText { text }];
+                }
+            }
+            Item::Message(message) if !self.logprobs.is_empty() => {
+                let texts = message.content.iter_mut().filter_map(|part| match part {
+                    ContentPart::OutputText { extra, .. } => Some(extra),
+                    _ => None,
+                });
+                // Of several texts it would not be known which tokens belong to which.
+                if let [extra] = texts.collect::<Vec<_>>().as_mut_slice() {
+                    let told = extra.get("logprobs").and_then(Value::as_array);
+                    if told.is_none_or(Vec::is_empty) {
+                        extra.insert("logprobs".into(), self.logprobs.clone().into());
+                    }
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -165,10 +229,15 @@ pub(super) fn texts_of(item: &Item) -> Vec<(Channel, String)> {
                 (Channel::Refusal, refusals.collect()),
             ]
         }
-        Item::Reasoning(reasoning) => vec![
-            (Channel::Summary, joined(&reasoning.summary)),
-            (Channel::Thoughts, joined(&reasoning.content)),
-        ],
+        Item::Reasoning(reasoning) => {
+            let summary = reasoning.summary.iter().enumerate();
+            let summary = summary.map(|(part, text)| {
+                let text = text.text().unwrap_or_default().to_owned();
+                (Channel::Summary(part), text)
+            });
+            let thoughts = (Channel::Thoughts, joined(&reasoning.content));
+            summary.chain([thoughts]).collect()
+        }
         Item::FunctionCall(call) => vec![(Channel::Arguments, call.arguments.clone())],
         _ => Vec::new(),
     }

@@ -34,6 +34,7 @@ fn said(events: &[ModelEvent], at: usize) -> String {
         ModelEvent::TextDelta { index, text }
         | ModelEvent::RefusalDelta { index, text }
         | ModelEvent::ReasoningDelta { index, text }
+        | ModelEvent::SummaryDelta { index, text, .. }
         | ModelEvent::ArgumentsDelta { index, text } => (*index == at).then_some(text.as_str()),
         _ => None,
     });
@@ -72,7 +73,7 @@ fn every_kind_of_item_is_lifted() {
         r#"{"type":"response.output_item.added","output_index":4,"item":{"type":"web_search_call","id":"ws_1","status":"in_progress"}}"#,
         r#"{"type":"response.web_search_call.searching","item_id":"ws_1","output_index":4}"#,
         r#"{"type":"response.output_item.done","output_index":4,"item":{"type":"web_search_call","id":"ws_1","status":"completed","action":{"q":1}}}"#,
-        r#"{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4},"output_tokens":7,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":16}}}"#,
+        r#"{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":3},"output_tokens":7,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":16}}}"#,
         "[DONE]",
     ])
     .unwrap();
@@ -81,7 +82,7 @@ fn every_kind_of_item_is_lifted() {
         response(&events).usage,
         Some(Usage {
             input_tokens: 9,
-            cache_write_tokens: 0,
+            cache_write_tokens: 3,
             cached_input_tokens: 4,
             output_tokens: 7,
             reasoning_tokens: 2,
@@ -339,6 +340,94 @@ fn an_item_of_the_final_response_is_neither_lost_nor_taken_twice() {
     assert_eq!(response(&events).items.len(), 2);
 }
 
+fn reasoning(item: &Item) -> haft_core::Reasoning {
+    match item {
+        Item::Reasoning(reasoning) => reasoning.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn parts_of_a_summary_are_what_their_deltas_say() {
+    let delta = |place: &str, text: &str| {
+        format!(
+            r#"{{"type":"response.reasoning_summary_text.delta","item_id":"rs_1",{place}"delta":"{text}"}}"#
+        )
+    };
+    let events = lifted(&[
+        CREATED,
+        r#"{"type":"response.output_item.added","item":{"type":"reasoning","id":"rs_1","summary":[]}}"#,
+        &delta(r#""summary_index":0,"#, "a"),
+        &delta(r#""summary_index":0,"#, "b"),
+        // Some servers count on from elsewhere, or not at all.
+        &delta(r#""summary_index":7,"#, "c"),
+        &delta("", "d"),
+        r#"{"type":"response.reasoning_summary_text.done","item_id":"rs_1","summary_index":7,"text":"cd"}"#,
+        r#"{"type":"response.reasoning_summary_text.done","item_id":"rs_1","summary_index":8,"text":"e"}"#,
+        r#"{"type":"response.reasoning_text.delta","item_id":"rs_1","delta":"raw"}"#,
+        r#"{"type":"response.output_item.done","item":{"type":"reasoning","id":"rs_1","summary":[]}}"#,
+        COMPLETED,
+    ])
+    .unwrap();
+    let told: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            ModelEvent::SummaryDelta { part, text, .. } => Some((*part, text.as_str())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [(0, "a"), (0, "b"), (1, "c"), (1, "d"), (2, "e")]);
+    let item = reasoning(&response(&events).items[0]);
+    let texts = |parts: &[haft_core::ContentPart]| -> Vec<_> {
+        parts
+            .iter()
+            .map(|part| part.text().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(texts(&item.summary), ["ab", "cd", "e"]);
+    assert_eq!(texts(&item.content), ["raw"]);
+}
+
+#[test]
+fn the_id_at_the_beginning_is_the_id_at_the_end_and_what_is_sealed_keeps_its_own() {
+    let events = lifted(&[
+        CREATED,
+        r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs_a","summary":[]}}"#,
+        r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"reasoning","id":"rs_b","summary":[],"encrypted_content":"gAAA"}}"#,
+        r#"{"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"msg_a","content":[]}}"#,
+        r#"{"type":"response.output_item.done","output_index":1,"item":{"type":"message","content":[{"type":"output_text","text":"x"}]}}"#,
+        r#"{"type":"response.output_text.delta","item_id":"msg_c","delta":"y"}"#,
+        COMPLETED,
+    ])
+    .unwrap();
+    crate::lift::invariants::check(&events, true);
+    let items = response(&events).items;
+    let ids: Vec<_> = items.iter().map(|item| item.id().unwrap()).collect();
+    assert_eq!(ids, ["rs_a", "msg_a", "msg_c"]);
+    assert_eq!(reasoning(&items[0]).extra["wire_id"], json!("rs_b"));
+}
+
+#[test]
+fn likelihoods_of_deltas_are_kept_where_the_item_has_none() {
+    let events = lifted(&[
+        CREATED,
+        r#"{"type":"response.output_text.delta","item_id":"msg_1","delta":"He","logprobs":[{"token":"He","logprob":-0.5,"top_logprobs":[]}]}"#,
+        r#"{"type":"response.output_text.delta","item_id":"msg_1","delta":"y","logprobs":[{"token":"y","logprob":-1.5,"bytes":[121],"top_logprobs":[{"token":"i","logprob":-2}]}]}"#,
+        r#"{"type":"response.output_text.done","item_id":"msg_1","text":"Hey","logprobs":[{"token":"He","logprob":-0.5}]}"#,
+        COMPLETED,
+    ])
+    .unwrap();
+    let item = serde_json::to_value(&response(&events).items[0]).unwrap();
+    assert_eq!(
+        item["content"][0]["logprobs"],
+        json!([
+            {"token": "He", "logprob": -0.5, "bytes": [72, 101], "top_logprobs": []},
+            {"token": "y", "logprob": -1.5, "bytes": [121],
+                "top_logprobs": [{"token": "i", "logprob": -2, "bytes": [105]}]}
+        ])
+    );
+}
+
 fn odd_event() -> impl Strategy<Value = String> {
     let kind = proptest::sample::select(vec![
         "created",
@@ -349,6 +438,7 @@ fn odd_event() -> impl Strategy<Value = String> {
         "refusal.delta",
         "reasoning_text.delta",
         "reasoning_summary_text.delta",
+        "reasoning_summary_text.done",
         "function_call_arguments.delta",
         "function_call_arguments.done",
         "completed",
@@ -364,13 +454,15 @@ fn odd_event() -> impl Strategy<Value = String> {
     )
         .prop_map(|(kind, id, call_id, arguments)| {
             json!({"type": kind, "id": id, "call_id": call_id, "name": "n", "arguments": arguments,
-                "content": [{"type": "output_text", "text": "xy"}]})
+                "content": [{"type": "output_text", "text": "xy"}],
+                "summary": [{"type": "summary_text", "text": "xy"}]})
         });
     let place = proptest::sample::select(vec![json!(0), json!(1), json!(-1), Value::Null]);
     let items = proptest::collection::vec(item, 1..4);
     let text = proptest::sample::select(vec![json!("x"), json!(""), json!(3)]);
     (kind, id(), place, items, text).prop_map(|(kind, id, place, items, text)| {
         json!({"type": format!("response.{kind}"), "item_id": id, "output_index": place,
+            "summary_index": place,
             "item": items[0], "delta": text, "text": text, "arguments": text,
             "response": {"output": items}})
         .to_string()

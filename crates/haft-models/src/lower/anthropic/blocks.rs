@@ -8,16 +8,20 @@
 use std::fmt::Write as _;
 
 use haft_core::{
-    CallOutput, ContentPart, FunctionCall, FunctionCallOutput, Item, Message, ModelError,
-    ModelErrorKind, Reasoning, RenderKey, Role,
+    CallOutput, Capabilities, ContentPart, FunctionCall, FunctionCallOutput, Item, Message,
+    ModelError, Reasoning, RenderKey, Role, UnsupportedContent,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::super::input::{self, Input};
+use super::media::source;
 use crate::wire::anthropic::{BLOCK_MARK, REDACTED_MARK, SIGNATURE_MARK};
 
 /// Under which the blocks of an item are kept.
-pub(super) const KEY: RenderKey = RenderKey::new("anthropic:blocks");
+pub(super) fn key(capabilities: &Capabilities) -> RenderKey {
+    RenderKey::new("anthropic:blocks").variant(input::variant(capabilities))
+}
 
 /// The blocks of one item.
 #[derive(Debug, PartialEq)]
@@ -65,15 +69,35 @@ impl Block {
 }
 
 /// Renders one item.
-pub(super) fn render(item: &Item) -> Result<Blocks, ModelError> {
+pub(super) fn render(item: &Item, capabilities: &Capabilities) -> Result<Blocks, ModelError> {
     Ok(match item {
-        Item::Message(message) => message_blocks(message)?,
+        Item::Message(message) => match unsupported(item, capabilities) {
+            Some(refused) => return Err(refused.into()),
+            None => message_blocks(message),
+        },
         Item::FunctionCall(call) => Blocks::Call(call_block(call)),
-        Item::FunctionCallOutput(output) => Blocks::Output(output_block(output)),
+        Item::FunctionCallOutput(output) => Blocks::Output(output_block(output, capabilities)),
         Item::Reasoning(reasoning) => thinking_block(reasoning)
             .map_or(Blocks::Nothing, |block| Blocks::Assistant(vec![block])),
         other => other_block(other),
     })
+}
+
+/// The first part of an item that this API has no place for.
+pub(crate) fn unsupported(item: &Item, capabilities: &Capabilities) -> Option<UnsupportedContent> {
+    let is_host = |message: &Message| matches!(message.role, Role::System | Role::Developer);
+    match item {
+        // `system` holds nothing but text.
+        Item::Message(message) if is_host(message) => item.refused_part(|part| {
+            let is_text = matches!(Input::of(part), Input::Text(_));
+            (!is_text).then(|| "the Messages API takes only text from the host".into())
+        }),
+        _ => item.refused_part(|part| refusal(part, capabilities)),
+    }
+}
+
+fn refusal(part: &ContentPart, capabilities: &Capabilities) -> Option<String> {
+    input::refusal(part, capabilities, |input| source(input).err())
 }
 
 /// A block of plain text.
@@ -81,18 +105,21 @@ pub(super) fn text_block(text: &str) -> Block {
     Block::of(&json!({"type": "text", "text": text}))
 }
 
-fn message_blocks(message: &Message) -> Result<Blocks, ModelError> {
-    Ok(match message.role {
-        Role::User => Blocks::User(part_blocks(&message.content)?),
-        Role::Assistant => Blocks::Assistant(part_blocks(&message.content)?),
+fn message_blocks(message: &Message) -> Blocks {
+    let blocks = message.content.iter().filter_map(part_json);
+    match message.role {
+        Role::User => Blocks::User(blocks.map(|json| Block::of(&json)).collect()),
+        Role::Assistant => Blocks::Assistant(blocks.map(|json| Block::of(&json)).collect()),
         Role::System | Role::Developer => {
-            let mut text = String::new();
-            for part in &message.content {
-                let part_text = text_of(part).ok_or_else(|| unsupported(part_type(part)))?;
-                text.push_str(part_text);
-            }
+            let texts = message.content.iter().map(Input::of);
+            let text: String = texts
+                .filter_map(|input| match input {
+                    Input::Text(text) => Some(text),
+                    _ => None,
+                })
+                .collect();
             if text.is_empty() {
-                return Ok(Blocks::Nothing);
+                return Blocks::Nothing;
             }
             // Put into `system`, later words would change everything behind it.
             Blocks::Host {
@@ -100,64 +127,21 @@ fn message_blocks(message: &Message) -> Result<Blocks, ModelError> {
                 later: text_block(&format!("<system>\n{text}\n</system>")),
             }
         }
-    })
-}
-
-fn part_blocks(parts: &[ContentPart]) -> Result<Vec<Block>, ModelError> {
-    let blocks = parts.iter().filter_map(part_json);
-    blocks.map(|json| Ok(Block::of(&json?))).collect()
-}
-
-/// A part as the JSON of a block; none for empty text, which the provider refuses.
-fn part_json(part: &ContentPart) -> Option<Result<Value, ModelError>> {
-    if let Some(text) = text_of(part) {
-        return (!text.is_empty()).then(|| Ok(json!({"type": "text", "text": text})));
     }
-    let source = match part {
-        ContentPart::InputImage { image_url, .. } => Some(("image", image_url.as_str())),
-        ContentPart::Other(members) => {
-            let address = |key: &str| members.get(key).and_then(Value::as_str);
-            match part_type(part) {
-                "input_image" => address("image_url").map(|url| ("image", url)),
-                "input_file" => address("file_data")
-                    .or_else(|| address("file_url"))
-                    .map(|url| ("document", url)),
-                _ => None,
-            }
-        }
-        _ => None,
+}
+
+/// A part as the JSON of a block; none for empty text, which the provider refuses. What has no place
+/// is named in brackets: in a message of the user it does not come this far.
+fn part_json(part: &ContentPart) -> Option<Value> {
+    let input = Input::of(part);
+    let text = match input {
+        Input::Text(text) => text.to_owned(),
+        _ => match source(&input) {
+            Ok(block) => return Some(block),
+            Err(_) => input::in_brackets(part),
+        },
     };
-    let block =
-        source.and_then(|(kind, url)| Some(json!({"type": kind, "source": source_of(url)?})));
-    Some(block.ok_or_else(|| unsupported(part_type(part))))
-}
-
-/// The text of a part, refusals and parts with members of their own included.
-fn text_of(part: &ContentPart) -> Option<&str> {
-    match part {
-        ContentPart::Refusal { refusal } => Some(refusal),
-        ContentPart::Other(members) => members.get("text").and_then(Value::as_str),
-        other => other.text(),
-    }
-}
-
-fn part_type(part: &ContentPart) -> &str {
-    match part {
-        ContentPart::InputImage { .. } => "input_image",
-        ContentPart::Other(members) => members.get("type").and_then(Value::as_str).unwrap_or(""),
-        _ => "text",
-    }
-}
-
-/// Where the bytes are: within a `data:` address, or behind another one.
-fn source_of(url: &str) -> Option<Value> {
-    let Some(data) = url.strip_prefix("data:") else {
-        return Some(json!({"type": "url", "url": url}));
-    };
-    let (head, data) = data.split_once(',')?;
-    let media_type = head.strip_suffix(";base64")?;
-    let media_type = media_type.split(';').next()?;
-    Some(json!({"type": "base64", "media_type": media_type, "data": data}))
+    (!text.is_empty()).then(|| json!({"type": "text", "text": text}))
 }
 
 /// A call. Arguments that are a JSON object go out byte for byte; none at all are `{}`; others are
@@ -180,20 +164,19 @@ fn call_block(call: &FunctionCall) -> Block {
     ))
 }
 
-fn output_block(output: &FunctionCallOutput) -> Block {
+fn output_block(output: &FunctionCallOutput, capabilities: &Capabilities) -> Block {
     let mut block = Map::new();
     block.insert("type".into(), "tool_result".into());
     block.insert("tool_use_id".into(), legal_id(&output.call_id).into());
     let content = match &output.output {
         CallOutput::Text(text) => Value::from(text.as_str()),
         CallOutput::Parts(parts) => {
-            let named = |part| {
-                let kind = part_type(part);
-                json!({"type": "text", "text": format!("[unsupported content: {kind}]")})
-            };
             let blocks = parts
                 .iter()
-                .filter_map(|part| Some(part_json(part)?.unwrap_or_else(|_| named(part))));
+                .filter_map(|part| match refusal(part, capabilities) {
+                    Some(_) => Some(json!({"type": "text", "text": input::in_brackets(part)})),
+                    None => part_json(part),
+                });
             blocks.collect()
         }
     };
@@ -258,20 +241,20 @@ fn legal_id(id: &str) -> String {
     legal
 }
 
-fn unsupported(kind: &str) -> ModelError {
-    ModelError::new(
-        ModelErrorKind::InvalidRequest,
-        format!("the Messages API has no place for a part of type `{kind}`: leave it out"),
-    )
-    .with_code("unsupported_content")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn all() -> Capabilities {
+        Capabilities {
+            image_input: true,
+            file_input: true,
+            ..Capabilities::default()
+        }
+    }
+
     fn blocks(item: &Item) -> Vec<String> {
-        match render(item).unwrap() {
+        match render(item, &all()).unwrap() {
             Blocks::Assistant(blocks) | Blocks::User(blocks) => {
                 blocks.into_iter().map(|block| block.json.into()).collect()
             }
@@ -303,32 +286,6 @@ mod tests {
         assert_eq!(legal_id("toolu_01-A"), "toolu_01-A");
         assert_eq!(legal_id("functions.f:0"), "functions_2ef_3a0");
         assert_ne!(legal_id("a.b"), legal_id("a:b"));
-    }
-
-    #[test]
-    fn images_are_sent_by_value_and_by_address() {
-        let image = |url: &str| {
-            Item::Message(Message {
-                content: vec![ContentPart::InputImage {
-                    image_url: url.into(),
-                    detail: None,
-                }],
-                ..Message::new(Role::User, "")
-            })
-        };
-        assert_eq!(
-            blocks(&image("data:image/png;base64,AAAA")),
-            [
-                r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}"#
-            ]
-        );
-        assert_eq!(
-            blocks(&image("https://example.com/a.png")),
-            [r#"{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}"#]
-        );
-        let error = render(&image("data:image/png,raw")).unwrap_err();
-        assert_eq!(error.kind, ModelErrorKind::InvalidRequest);
-        assert!(error.message.contains("`input_image`"), "{error}");
     }
 
     #[test]
@@ -374,7 +331,7 @@ mod tests {
     fn what_has_no_place_is_named() {
         let video = json!({"type": "message", "role": "user",
             "content": [{"type": "input_video", "video_url": "https://example.com/v"}]});
-        let error = render(&serde_json::from_value(video).unwrap()).unwrap_err();
+        let error = render(&serde_json::from_value(video).unwrap(), &all()).unwrap_err();
         assert!(error.message.contains("`input_video`"), "{error}");
         let output: Item = serde_json::from_value(json!({"type": "function_call_output",
             "call_id": "c", "output": [{"type": "input_audio"}, {"type": "input_text", "text": "a"}]}))

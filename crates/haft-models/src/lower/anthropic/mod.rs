@@ -5,6 +5,7 @@
 //! earlier one but for the marks that tell the provider how far to cache.
 
 mod blocks;
+mod media;
 mod output_schema;
 mod thinking;
 mod turns;
@@ -23,6 +24,7 @@ use super::tools::{RenderedTools, ToolForm, render_tools};
 use blocks::Block;
 use turns::Turns;
 
+pub(crate) use blocks::unsupported;
 pub use thinking::Thinking;
 
 /// How tools are shown.
@@ -71,7 +73,7 @@ pub(crate) fn tools(request: &ModelRequest) -> Arc<RenderedTools> {
 /// Writes a request.
 pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lowered, ModelError> {
     let tools = tools(request);
-    let turns = Turns::of(request.instructions.as_deref(), &request.conversation)?;
+    let turns = Turns::of(request, &settings.capabilities)?;
     let options = &request.options;
     let (shown, choice) = calling(request, &tools, &settings.capabilities)?;
     let is_forced = choice

@@ -245,11 +245,10 @@ fn each_item_and_each_tool_is_rendered_once() {
         .push(Item::function_call("c", "a", "{}"));
     let first = lower(&request, &settings()).unwrap();
     for entry in request.conversation.entries() {
-        entry
-            .rendered()
-            .get(blocks::KEY, || -> Result<blocks::Blocks, ModelError> {
-                panic!("it was rendered already")
-            });
+        entry.rendered().get(
+            blocks::key(&settings().capabilities),
+            || -> Result<blocks::Blocks, ModelError> { panic!("it was rendered already") },
+        );
     }
     let second = lower(&request, &settings()).unwrap();
     assert!(Arc::ptr_eq(&first.tools, &second.tools));

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft_core::{Conversation, Entry, Item, ModelError};
+use haft_core::{Capabilities, Entry, Item, ModelError, ModelRequest};
 
-use super::blocks::{Block, Blocks, KEY, render, text_block};
+use super::blocks::{Block, Blocks, key, render, text_block};
 
 /// A conversation in this API's order. It holds the items' rendered blocks, not copies.
 #[derive(Default)]
@@ -70,18 +70,19 @@ impl Turn {
 impl Turns {
     /// Puts a conversation in order.
     pub(super) fn of(
-        instructions: Option<&str>,
-        conversation: &Conversation,
+        request: &ModelRequest,
+        capabilities: &Capabilities,
     ) -> Result<Self, ModelError> {
         let mut turns = Self::default();
+        let instructions = request.instructions.as_deref();
         if let Some(instructions) = instructions.filter(|text| !text.is_empty()) {
             let block = Arc::new(Ok(Blocks::User(vec![text_block(instructions)])));
             turns.system.push(BlockRef(block, Part::At(0)));
         }
         // Where each call stands: its turn, and its place among the calls of that turn.
         let mut calls: HashMap<&str, (usize, usize)> = HashMap::new();
-        for entry in conversation.entries() {
-            turns.add(entry, &mut calls)?;
+        for entry in request.conversation.entries() {
+            turns.add(entry, capabilities, &mut calls)?;
         }
         for turn in &mut turns.messages {
             turn.results.sort_by_key(|(place, _)| *place);
@@ -92,9 +93,11 @@ impl Turns {
     fn add<'a>(
         &mut self,
         entry: &'a Entry,
+        capabilities: &Capabilities,
         calls: &mut HashMap<&'a str, (usize, usize)>,
     ) -> Result<(), ModelError> {
-        let rendered = entry.rendered().get(KEY, || render(entry.item()));
+        let render = || render(entry.item(), capabilities);
+        let rendered = entry.rendered().get(key(capabilities), render);
         let blocks = rendered.as_ref().as_ref().map_err(Clone::clone)?;
         match (blocks, entry.item()) {
             (Blocks::User(blocks), _) => self.extend(true, &rendered, blocks.len()),
@@ -162,8 +165,11 @@ mod tests {
 
     /// The turns as `user: a, b`.
     fn shape(items: Vec<Item>) -> Vec<String> {
-        let conversation = Conversation::from(items);
-        let turns = Turns::of(None, &conversation).unwrap();
+        let request = ModelRequest {
+            conversation: items.into(),
+            ..ModelRequest::default()
+        };
+        let turns = Turns::of(&request, &Capabilities::default()).unwrap();
         let system = turns.system.iter().filter_map(BlockRef::block).map(name);
         let system: Vec<String> = system.collect();
         let mut shape = vec![format!("system: {}", system.join(", "))];

@@ -14,6 +14,7 @@ use super::offer::{Choice, offer};
 use super::schema::Profile;
 use super::tools::{RenderedTools, Shown, ToolForm, render_tools};
 use super::turns::{Step, Turn, steps};
+pub(crate) use pieces::unsupported;
 use pieces::{Piece, piece};
 pub(super) use pieces::{as_text, object_or_empty};
 
@@ -39,7 +40,7 @@ pub(crate) fn request(
     let options = &request.options;
     let mut body = BodyWriter::new([form.extra, &options.extra]);
     body.member("model", form.model);
-    body.list("messages", messages(request, form));
+    body.list("messages", messages(request, form)?);
     if !offer.tools.is_empty() {
         body.raw("tools", &offer.tools);
         body.optional("tool_choice", offer.choice.map(choice));
@@ -113,7 +114,7 @@ fn response_format(request: &ModelRequest, form: &ChatForm<'_>) -> Option<Value>
     Some(json!({"type": "json_schema", "json_schema": schema}))
 }
 
-fn messages(request: &ModelRequest, form: &ChatForm<'_>) -> Vec<Vec<u8>> {
+fn messages(request: &ModelRequest, form: &ChatForm<'_>) -> Result<Vec<Vec<u8>>, ModelError> {
     let mut messages = Vec::new();
     if let Some(instructions) = &request.instructions {
         let role = host_role(form);
@@ -121,15 +122,15 @@ fn messages(request: &ModelRequest, form: &ChatForm<'_>) -> Vec<Vec<u8>> {
     }
     for step in steps(&request.conversation) {
         match step {
-            Step::Said(entry) => {
-                if let Piece::Message(json) = &*piece(entry, form) {
-                    messages.push(json.clone());
-                }
-            }
+            Step::Said(entry) => match &*piece(entry, form) {
+                Piece::Message(json) => messages.push(json.clone()),
+                Piece::Refused(unsupported) => return Err(unsupported.clone().into()),
+                _ => {}
+            },
             Step::Turn(turn) => add_turn(&turn, form, &mut messages),
         }
     }
-    messages
+    Ok(messages)
 }
 
 fn host_role(form: &ChatForm<'_>) -> &'static str {
@@ -175,22 +176,22 @@ fn add_turn(turn: &Turn<'_>, form: &ChatForm<'_>, messages: &mut Vec<Vec<u8>>) {
         message.push(b'}');
         messages.push(message);
     }
-    let mut images: Vec<u8> = Vec::new();
+    let mut media: Vec<u8> = Vec::new();
     for entry in &turn.outputs {
         if let Piece::Output {
             message,
-            images: more,
+            media: more,
         } = &*piece(entry, form)
         {
             messages.push(message.clone());
             if !more.is_empty() {
-                append(&mut images, more, b",");
+                append(&mut media, more, b",");
             }
         }
     }
-    // A tool message holds only text; its images follow in the user's name.
-    if !images.is_empty() {
-        messages.push([br#"{"role":"user","content":["#, images.as_slice(), b"]}"].concat());
+    // A tool message holds only text; images and files follow in the user's name.
+    if !media.is_empty() {
+        messages.push([br#"{"role":"user","content":["#, media.as_slice(), b"]}"].concat());
     }
 }
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use haft_core::{
-    ContentPart, Entry, FunctionCall, FunctionCallOutput, Item, Message, Reasoning, RenderKey, Role,
+    CallOutput, Capabilities, ContentPart, Entry, FunctionCall, FunctionCallOutput, Item, Message,
+    Reasoning, RenderKey, Role, UnsupportedContent,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::body::json as to_json;
+use super::super::input::{self, File, Input};
 use super::super::schema::Profile;
 use super::super::turns::leave_out;
 use super::{ChatForm, append, host_role};
@@ -28,16 +30,19 @@ pub(super) enum Piece {
     /// A tool message, and the parts that it cannot hold.
     Output {
         message: Vec<u8>,
-        images: Vec<u8>,
+        media: Vec<u8>,
     },
+    /// A part of it has no place.
+    Refused(UnsupportedContent),
     Nothing,
 }
 
 /// An item rendered, once for each form.
 pub(super) fn piece(entry: &Entry, form: &ChatForm<'_>) -> Arc<Piece> {
-    let images = form.capabilities.image_input;
     let is_openai = form.profile == Profile::Openai;
-    let variant = u64::from(images) + 2 * u64::from(form.developer_role) + 4 * u64::from(is_openai);
+    let variant = input::variant(&form.capabilities)
+        + 8 * u64::from(form.developer_role)
+        + 16 * u64::from(is_openai);
     entry
         .rendered()
         .get(RenderKey::new("chat").variant(variant), || {
@@ -45,7 +50,7 @@ pub(super) fn piece(entry: &Entry, form: &ChatForm<'_>) -> Arc<Piece> {
             super::tests::RENDERED.with(|count| count.set(count.get() + 1));
             match entry.item() {
                 Item::Message(message) if message.role == Role::Assistant => assistant(message),
-                Item::Message(message) => said(message, form),
+                Item::Message(message) => said(message, entry.item(), form),
                 Item::FunctionCall(call) => tool_call(call, form),
                 Item::FunctionCallOutput(output) => tool_output(output, form),
                 Item::Reasoning(reasoning) => thoughts(reasoning),
@@ -64,65 +69,80 @@ fn inside(text: &str) -> Vec<u8> {
 }
 
 fn assistant(message: &Message) -> Piece {
-    let texts: Vec<_> = message
-        .content
-        .iter()
-        .filter_map(|part| match part {
-            ContentPart::Refusal { refusal } => Some(refusal.as_str()),
-            part => part.text(),
-        })
-        .collect();
+    let texts: Vec<_> = message.content.iter().map(as_text).collect();
     Piece::Text(inside(&texts.join("\n")))
 }
 
-fn said(message: &Message, form: &ChatForm<'_>) -> Piece {
+fn said(message: &Message, item: &Item, form: &ChatForm<'_>) -> Piece {
+    if let Some(refused) = unsupported(item, &form.capabilities) {
+        return Piece::Refused(refused);
+    }
     let role = match message.role {
         Role::User => "user",
         _ => host_role(form),
     };
-    let has_image = |part: &ContentPart| matches!(part, ContentPart::InputImage { .. });
-    let content = if form.capabilities.image_input && message.content.iter().any(has_image) {
-        message.content.iter().map(content_part).collect()
-    } else {
+    let is_text = |part| matches!(Input::of(part), Input::Text(_));
+    let content = if message.content.iter().all(is_text) {
         let texts: Vec<_> = message.content.iter().map(as_text).collect();
         Value::String(texts.join("\n"))
+    } else {
+        message.content.iter().map(content_part).collect()
     };
     Piece::Message(to_json(&json!({"role": role, "content": content})))
 }
 
+/// The first part of an item that this protocol has no place for.
+pub(crate) fn unsupported(item: &Item, capabilities: &Capabilities) -> Option<UnsupportedContent> {
+    input::unsupported(item, capabilities, objection)
+}
+
+fn objection(input: &Input<'_>) -> Option<&'static str> {
+    match input {
+        Input::Image { url: None, .. } => {
+            Some("Chat Completions take an image by `image_url` only")
+        }
+        Input::Video { url: None } => Some("Chat Completions take a video by `video_url` only"),
+        Input::File(File {
+            data: None,
+            id: None,
+            ..
+        }) => Some("Chat Completions take a file by `file_data` only, not by an address"),
+        _ => None,
+    }
+}
+
 fn content_part(part: &ContentPart) -> Value {
-    match part {
-        ContentPart::InputImage { image_url, detail } => {
-            let mut image = json!({"url": image_url});
+    match Input::of(part) {
+        Input::Image {
+            url: Some(url),
+            detail,
+        } => {
+            let mut image = json!({"url": url});
             if let Some(detail) = detail {
-                image["detail"] = detail.as_str().into();
+                image["detail"] = detail.into();
             }
             json!({"type": "image_url", "image_url": image})
         }
-        part => json!({"type": "text", "text": as_text(part)}),
+        Input::File(File { data, id, name, .. }) if data.is_some() || id.is_some() => {
+            let members = [("file_data", data), ("file_id", id), ("filename", name)];
+            let members = members.into_iter();
+            let file: Value = members
+                .filter_map(|(key, value)| Some((key.to_owned(), Value::from(value?))))
+                .collect();
+            json!({"type": "file", "file": file})
+        }
+        Input::Video { url: Some(url) } => {
+            json!({"type": "video_url", "video_url": {"url": url}})
+        }
+        _ => json!({"type": "text", "text": as_text(part)}),
     }
 }
 
 /// A part in words; what is no text is named in brackets.
 pub(in crate::lower) fn as_text(part: &ContentPart) -> String {
-    match part {
-        ContentPart::InputImage { .. } => {
-            tracing::warn!("an image is left out: this model cannot be sent it");
-            String::from("[image]")
-        }
-        ContentPart::Refusal { refusal } => refusal.clone(),
-        ContentPart::Other(members) => {
-            let kind = members
-                .get("type")
-                .and_then(Value::as_str)
-                .unwrap_or("unknown");
-            tracing::warn!(
-                kind,
-                "a part of a message is left out: this provider has no place for it"
-            );
-            format!("[unsupported content: {kind}]")
-        }
-        part => part.text().unwrap_or_default().to_owned(),
+    match Input::of(part) {
+        Input::Text(text) => text.to_owned(),
+        _ => input::in_brackets(part),
     }
 }
 
@@ -151,31 +171,49 @@ pub(in crate::lower) fn object_or_empty(arguments: &str) -> &str {
         .unwrap_or("{}")
 }
 
+/// A tool message holds only text. What else the output has follows behind all tool messages.
 fn tool_output(output: &FunctionCallOutput, form: &ChatForm<'_>) -> Piece {
+    let (mut texts, mut media) = (Vec::new(), Vec::new());
+    match &output.output {
+        CallOutput::Text(text) => texts.push(text.clone()),
+        CallOutput::Parts(parts) => {
+            for part in parts {
+                let is_text = matches!(Input::of(part), Input::Text(_));
+                let is_refused = || input::refusal(part, &form.capabilities, objection).is_some();
+                if is_text || is_refused() {
+                    texts.push(as_text(part));
+                } else {
+                    texts.push(placeholder(part).to_owned());
+                    media.push(to_json(&content_part(part)));
+                }
+            }
+        }
+    }
     let message = json!({
         "role": "tool",
         "tool_call_id": output.call_id,
-        "content": output.output.to_text(),
+        "content": texts.join("\n\n"),
     });
-    let mut images = Vec::new();
-    if let haft_core::CallOutput::Parts(parts) = &output.output
-        && form.capabilities.image_input
-    {
-        let pictures = parts
-            .iter()
-            .filter(|part| matches!(part, ContentPart::InputImage { .. }));
-        let pictures: Vec<_> = pictures.map(|part| to_json(&content_part(part))).collect();
-        if !pictures.is_empty() {
-            let words = format!("From the output of call `{}`:", output.call_id);
-            images = to_json(&json!({"type": "text", "text": words}));
-            for picture in pictures {
-                append(&mut images, &picture, b",");
-            }
+    let mut following = Vec::new();
+    if !media.is_empty() {
+        let words = format!("From the output of call `{}`:", output.call_id);
+        following = to_json(&json!({"type": "text", "text": words}));
+        for part in media {
+            append(&mut following, &part, b",");
         }
     }
     Piece::Output {
         message: to_json(&message),
-        images,
+        media: following,
+    }
+}
+
+/// What stands in the tool message for a part that follows behind it.
+fn placeholder(part: &ContentPart) -> &'static str {
+    match Input::of(part) {
+        Input::Image { .. } => "[image]",
+        Input::Video { .. } => "[video]",
+        _ => "[file]",
     }
 }
 

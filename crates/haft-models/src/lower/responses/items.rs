@@ -3,18 +3,21 @@
 //! What comes in: one item of a conversation, which is in this form already. What goes out: its
 //! JSON without what the provider refuses: haft's own mark of failures, ids and statuses of items
 //! that the provider does not hold, text under the other side's name, and thoughts that it cannot
-//! read.
+//! read. Parts of types that haft does not know go out as they are: the provider may know them.
 
 use haft_core::{
-    CallOutput, ContentPart, FunctionCallOutput, Item, Message, Reasoning, RenderKey, Role,
+    CallOutput, Capabilities, ContentPart, FunctionCallOutput, Item, Message, Reasoning, RenderKey,
+    Role, UnsupportedContent,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::lift::REASONING_FIELD;
+use super::super::input::{self, Input};
+use crate::lift::{REASONING_FIELD, WIRE_ID};
 
-/// What other adapters note down on items: how a call was found, and what thoughts were called.
-const NOTES: [&str; 2] = ["recovered", REASONING_FIELD];
+/// What adapters note down on items: how a call was found, what thoughts were called, and under
+/// which id they were sealed.
+const NOTES: [&str; 3] = ["recovered", REASONING_FIELD, WIRE_ID];
 
 /// Which thoughts are sent back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -30,17 +33,42 @@ pub enum ThoughtsBack {
 
 impl ThoughtsBack {
     /// Under which items rendered this way are kept.
-    pub(super) fn key(self) -> RenderKey {
-        let key = RenderKey::new("responses:item");
-        match self {
-            Self::Sealed => key,
-            Self::Plain => key.variant(1),
-        }
+    pub(super) fn key(self, capabilities: &Capabilities) -> RenderKey {
+        let thoughts = match self {
+            Self::Sealed => 0,
+            Self::Plain => 8,
+        };
+        RenderKey::new("responses:item").variant(input::variant(capabilities) + thoughts)
     }
 }
 
-/// The JSON of an item; none if the provider could do nothing with it.
-pub(super) fn render(item: &Item, thoughts: ThoughtsBack) -> Option<Box<str>> {
+/// An item as it is sent: its JSON, none if the provider could do nothing with it, or what it
+/// cannot be sent.
+pub(super) type Rendered = Result<Option<Box<str>>, UnsupportedContent>;
+
+/// Renders an item.
+pub(super) fn render(item: &Item, thoughts: ThoughtsBack, capabilities: &Capabilities) -> Rendered {
+    if let Item::Message(_) = item
+        && let Some(refused) = unsupported(item, capabilities)
+    {
+        return Err(refused);
+    }
+    Ok(json(item, thoughts, capabilities))
+}
+
+/// The first part of an item that the model cannot be sent.
+pub(crate) fn unsupported(item: &Item, capabilities: &Capabilities) -> Option<UnsupportedContent> {
+    item.refused_part(|part| refusal(part, capabilities))
+}
+
+fn refusal(part: &ContentPart, capabilities: &Capabilities) -> Option<String> {
+    match Input::of(part) {
+        Input::Text(_) | Input::Unknown => None,
+        _ => capabilities.refusal_of(part.kind()),
+    }
+}
+
+fn json(item: &Item, thoughts: ThoughtsBack, capabilities: &Capabilities) -> Option<Box<str>> {
     let json = match item {
         Item::Message(message) => message_json(message)?,
         Item::FunctionCall(call) => object(
@@ -52,7 +80,7 @@ pub(super) fn render(item: &Item, thoughts: ThoughtsBack) -> Option<Box<str>> {
             ],
             &call.extra,
         ),
-        Item::FunctionCallOutput(output) => output_json(output),
+        Item::FunctionCallOutput(output) => output_json(output, capabilities),
         Item::Reasoning(reasoning) => reasoning_json(reasoning, thoughts)?,
         // Types with a vendor's name are known to that vendor alone.
         Item::Other(members) if item.kind().contains(':') => {
@@ -98,13 +126,16 @@ fn part_json(part: &ContentPart, role: Role) -> Value {
     }
 }
 
-fn output_json(output: &FunctionCallOutput) -> Value {
+fn output_json(output: &FunctionCallOutput, capabilities: &Capabilities) -> Value {
     let content = match &output.output {
         CallOutput::Text(text) => Value::from(text.as_str()),
-        CallOutput::Parts(parts) => parts
-            .iter()
-            .map(|part| part_json(part, Role::User))
-            .collect(),
+        CallOutput::Parts(parts) => {
+            let parts = parts.iter().map(|part| match refusal(part, capabilities) {
+                Some(_) => json!({"type": "input_text", "text": input::in_brackets(part)}),
+                None => part_json(part, Role::User),
+            });
+            parts.collect()
+        }
     };
     let members = [
         ("type", "function_call_output".into()),
@@ -126,8 +157,10 @@ fn reasoning_json(reasoning: &Reasoning, thoughts: ThoughtsBack) -> Option<Value
     }
     let mut json = Map::new();
     json.insert("type".into(), "reasoning".into());
-    if let Some(id) = &reasoning.id {
-        json.insert("id".into(), id.as_str().into());
+    // What is sealed is sealed for its id.
+    let sealed_id = reasoning.extra.get(WIRE_ID).and_then(Value::as_str);
+    if let Some(id) = sealed_id.or(reasoning.id.as_deref()) {
+        json.insert("id".into(), id.into());
     }
     json.insert("summary".into(), json!(reasoning.summary));
     if !reasoning.content.is_empty() {
@@ -163,7 +196,13 @@ mod tests {
     use super::*;
 
     fn rendered(item: Value, thoughts: ThoughtsBack) -> Option<String> {
-        render(&serde_json::from_value(item).unwrap(), thoughts).map(Into::into)
+        let capabilities = Capabilities {
+            image_input: true,
+            ..Capabilities::default()
+        };
+        let item = serde_json::from_value(item).unwrap();
+        let rendered = render(&item, thoughts, &capabilities).unwrap();
+        rendered.map(Into::into)
     }
 
     fn sent(item: Value) -> Option<String> {

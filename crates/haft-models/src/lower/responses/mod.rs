@@ -22,6 +22,7 @@ use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
 
 pub use items::ThoughtsBack;
+pub(crate) use items::unsupported;
 
 /// How tools are shown. `strict` is always said: this API takes silence for `true`.
 const FORM: ToolForm = ToolForm {
@@ -118,13 +119,18 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
     }
     let items = request.conversation.entries().iter().map(|entry| {
         let thoughts = settings.thoughts_back;
-        let render = || items::render(entry.item(), thoughts);
-        entry.rendered().get(thoughts.key(), render)
+        let render = || items::render(entry.item(), thoughts, capabilities);
+        entry.rendered().get(thoughts.key(capabilities), render)
     });
     let items: Vec<_> = items.collect();
-    let sent = items
-        .iter()
-        .filter_map(|item| Some(item.as_deref()?.as_bytes()));
+    let mut sent = Vec::with_capacity(items.len());
+    for item in &items {
+        match &**item {
+            Ok(Some(json)) => sent.push(json.as_bytes()),
+            Ok(None) => {}
+            Err(unsupported) => return Err(unsupported.clone().into()),
+        }
+    }
     body.list("input", sent);
     Ok(Lowered {
         body: body.finish(),

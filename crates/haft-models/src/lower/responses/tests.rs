@@ -227,8 +227,8 @@ fn each_item_and_each_tool_is_rendered_once() {
     let request = request(None);
     let first = lower(&request, &settings()).unwrap();
     for entry in request.conversation.entries() {
-        let key = ThoughtsBack::Sealed.key();
-        entry.rendered().get(key, || -> Option<Box<str>> {
+        let key = ThoughtsBack::Sealed.key(&settings().capabilities);
+        entry.rendered().get(key, || -> items::Rendered {
             panic!("it was rendered already")
         });
     }

@@ -183,9 +183,14 @@ fn finish(rendered: &Rendered<'_>) -> Value {
     }
 }
 
+/// What these protocols can say of thoughts: the words themselves, or else their summary.
 pub(super) fn thoughts(reasoning: &Reasoning) -> String {
-    let parts = reasoning.content.iter().chain(&reasoning.summary);
-    parts.filter_map(ContentPart::text).collect()
+    let parts = if reasoning.content.is_empty() {
+        &reasoning.summary
+    } else {
+        &reasoning.content
+    };
+    parts.iter().filter_map(ContentPart::text).collect()
 }
 
 fn usage_json(usage: &Usage) -> Value {

@@ -180,8 +180,11 @@ fn stop_reason(rendered: &Rendered<'_>) -> Value {
 /// Cached tokens are not among the input tokens here.
 fn usage_json(usage: &Usage, output_tokens: u64) -> Value {
     json!({
-        "input_tokens": usage.input_tokens.saturating_sub(usage.cached_input_tokens),
-        "cache_creation_input_tokens": 0,
+        "input_tokens": usage
+            .input_tokens
+            .saturating_sub(usage.cached_input_tokens)
+            .saturating_sub(usage.cache_write_tokens),
+        "cache_creation_input_tokens": usage.cache_write_tokens,
         "cache_read_input_tokens": usage.cached_input_tokens,
         "output_tokens": output_tokens,
     })

@@ -310,9 +310,13 @@ fn resource(rendered: &Rendered<'_>, status: &str, output: &[Value]) -> Value {
 }
 
 fn usage_json(usage: &Usage) -> Value {
+    let mut input_details = json!({"cached_tokens": usage.cached_input_tokens});
+    if usage.cache_write_tokens > 0 {
+        input_details["cache_write_tokens"] = usage.cache_write_tokens.into();
+    }
     json!({
         "input_tokens": usage.input_tokens,
-        "input_tokens_details": {"cached_tokens": usage.cached_input_tokens},
+        "input_tokens_details": input_details,
         "output_tokens": usage.output_tokens,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
         "total_tokens": usage.total_tokens(),

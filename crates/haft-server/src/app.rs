@@ -1,0 +1,123 @@
+//! What all requests share.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use haft_catalog::Catalog;
+use haft_core::{Owner, Store, StoreError, ToolKind};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::error::{ApiError, ErrorCode};
+use crate::live::LiveRuns;
+use crate::models::Models;
+use crate::options::ServerOptions;
+use crate::sealed::SealingKeys;
+use crate::stream::Dialect;
+
+/// The server's state.
+pub(crate) struct App {
+    pub(crate) models: Models,
+    pub(crate) catalog: Catalog,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) options: ServerOptions,
+    pub(crate) live: LiveRuns,
+    pub(crate) conversations: ConversationLocks,
+    pub(crate) runs: Arc<Semaphore>,
+    pub(crate) keys: SealingKeys,
+}
+
+/// Who asks, and how he wants to be answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) owner: Owner,
+    pub(crate) dialect: Dialect,
+    pub(crate) request_id: String,
+    pub(crate) wants_vendor_events: bool,
+}
+
+impl App {
+    /// Room for one more run.
+    pub(crate) fn admit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let permit = Arc::clone(&self.runs).try_acquire_owned();
+        permit.map_err(|_| {
+            ApiError::new(
+                ErrorCode::ServerIsOverloaded,
+                "the server is busy with other requests: try again in 1s",
+            )
+            .retry_after(std::time::Duration::from_secs(1))
+        })
+    }
+
+    /// Whether a tool or item type with a slug is registered here.
+    pub(crate) fn is_vendor_type(&self, tool_type: &str) -> bool {
+        let snapshot = self.catalog.snapshot();
+        let mut definitions = snapshot.definitions();
+        definitions.any(|definition| match definition.kind() {
+            ToolKind::Custom(kind) => kind.to_string() == tool_type,
+            _ => false,
+        })
+    }
+}
+
+/// Seconds since the epoch.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+    })
+}
+
+/// A store's failure as clients see it; the details are the operator's.
+pub(crate) fn store_failed(error: StoreError) -> ApiError {
+    match error {
+        StoreError::Busy => ApiError::new(
+            ErrorCode::ServerIsOverloaded,
+            "the server has too much to write: try again in 1s",
+        )
+        .retry_after(std::time::Duration::from_secs(1)),
+        StoreError::UnknownItem { id } => {
+            let message = format!("there is no item `{}` in this list", haft_core::cut(&id));
+            ApiError::new(ErrorCode::InvalidValue, message).at("after")
+        }
+        error => {
+            tracing::error!(%error, "the store failed");
+            ApiError::new(ErrorCode::ServerError, "the server cannot reach its data")
+        }
+    }
+}
+
+/// The conversations that a run is using.
+#[derive(Default)]
+pub(crate) struct ConversationLocks(Arc<Mutex<HashSet<(Owner, String)>>>);
+
+/// Holds a conversation for one run.
+pub(crate) struct ConversationLock {
+    locks: Arc<Mutex<HashSet<(Owner, String)>>>,
+    key: (Owner, String),
+}
+
+impl ConversationLocks {
+    pub(crate) fn lock(&self, owner: &Owner, id: &str) -> Result<ConversationLock, ApiError> {
+        let key = (owner.clone(), id.to_owned());
+        // Nothing is half-inserted if somebody panicked.
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.insert(key.clone()) {
+            Ok(ConversationLock {
+                locks: Arc::clone(&self.0),
+                key,
+            })
+        } else {
+            let message =
+                format!("another response is using the conversation `{id}`: wait until it is done");
+            Err(ApiError::new(ErrorCode::ConversationLocked, message).at("conversation"))
+        }
+    }
+}
+
+impl Drop for ConversationLock {
+    fn drop(&mut self) {
+        let mut held = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        held.remove(&self.key);
+    }
+}

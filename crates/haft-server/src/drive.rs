@@ -1,0 +1,377 @@
+//! A run under way: its events go to whoever follows, its end into the store, then the end is told.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use haft_core::{Cancel, ModelErrorKind, Owner, StoredItem, StoredResponse};
+use haft_engine::{End, EventKind, FailedReason, Outcome};
+use serde_json::value::to_raw_value;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use crate::app::{App, ConversationLock, now, store_failed};
+use crate::error::{ApiError, ErrorCode};
+use crate::history::Record;
+use crate::live::LiveRun;
+use crate::plan::Plan;
+use crate::stream::{Finished, OutputItem, Translator, WireEvent, visible};
+use crate::truncate::shorter;
+use crate::wire::{Include, ResponseResource, Truncation};
+
+/// How long somebody who does not read may hold up a run.
+const MAX_STALL: Duration = Duration::from_mins(2);
+
+/// How often a request is repeated with less of its context.
+const MAX_SHORTENINGS: usize = 8;
+
+/// What a follower hears.
+pub(crate) enum Signal {
+    Events(Vec<WireEvent>),
+    /// The model has begun to answer: whatever comes now is part of the response.
+    Answering,
+    /// There will be no response.
+    Refused(ApiError),
+    /// The response is stored and told.
+    Ended(Box<Ended>),
+}
+
+/// A response that is over.
+#[derive(Debug, Clone)]
+pub(crate) struct Ended {
+    /// With the items that the client may see.
+    pub(crate) resource: ResponseResource,
+    /// All of its items, for whoever goes on from it.
+    pub(crate) records: Vec<Record>,
+}
+
+/// Whether a response has begun or was refused: it is one or the other.
+#[derive(Debug, Default)]
+pub(crate) struct Commitment(AtomicU8);
+
+impl Commitment {
+    const OPEN: u8 = 0;
+    const BEGUN: u8 = 1;
+    const REFUSED: u8 = 2;
+
+    /// Says that the response has begun; false if it was refused.
+    pub(crate) fn begin(&self) -> bool {
+        self.decide(Self::BEGUN)
+    }
+
+    /// Says that there will be none; false if it has begun.
+    fn refuse(&self) -> bool {
+        self.decide(Self::REFUSED)
+    }
+
+    fn decide(&self, for_what: u8) -> bool {
+        let decided =
+            self.0
+                .compare_exchange(Self::OPEN, for_what, Ordering::AcqRel, Ordering::Acquire);
+        decided.map_or_else(|now| now == for_what, |_| true)
+    }
+}
+
+/// The one who hears of a run that ends when he goes away.
+pub(crate) struct Follower {
+    signals: mpsc::Receiver<Signal>,
+    pub(crate) commitment: Arc<Commitment>,
+    cancel: Cancel,
+}
+
+impl Follower {
+    pub(crate) async fn next(&mut self) -> Option<Signal> {
+        self.signals.recv().await
+    }
+
+    pub(crate) fn poll_next(
+        &mut self,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Signal>> {
+        self.signals.poll_recv(cx)
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+/// Who hears of a run.
+enum Listener {
+    /// Somebody who is there.
+    Follower {
+        signals: mpsc::Sender<Signal>,
+        commitment: Arc<Commitment>,
+        wants_events: bool,
+    },
+    /// Whoever comes.
+    Live(Arc<LiveRun>),
+}
+
+/// Where a response is kept.
+pub(crate) struct Place {
+    pub(crate) owner: Owner,
+    pub(crate) previous: Option<String>,
+    pub(crate) conversation: Option<String>,
+    pub(crate) input: Vec<StoredItem>,
+    pub(crate) is_stored: bool,
+}
+
+/// A run with everything around it.
+pub(crate) struct Job {
+    pub(crate) plan: Plan,
+    pub(crate) translator: Translator,
+    pub(crate) place: Place,
+    pub(crate) include: Include,
+    /// Held until the run is over.
+    pub(crate) lock: Option<ConversationLock>,
+    pub(crate) permit: OwnedSemaphorePermit,
+}
+
+impl Job {
+    /// Starts it for somebody who is there; it ends when he goes away.
+    pub(crate) fn follow(self, app: Arc<App>, wants_events: bool) -> Follower {
+        let (sender, signals) = mpsc::channel(64);
+        let commitment = Arc::new(Commitment::default());
+        let cancel = self.plan.cancel.clone();
+        let listener = Listener::Follower {
+            signals: sender,
+            commitment: Arc::clone(&commitment),
+            wants_events,
+        };
+        tokio::spawn(self.drive(app, listener));
+        Follower {
+            signals,
+            commitment,
+            cancel,
+        }
+    }
+
+    /// Starts it in the background, where it goes on whoever listens.
+    pub(crate) fn run_live(self, app: Arc<App>, live: Arc<LiveRun>) {
+        tokio::spawn(self.drive(app, Listener::Live(live)));
+    }
+
+    async fn drive(mut self, app: Arc<App>, mut listener: Listener) {
+        let begun = self.translator.begin();
+        listener.tell(begun, &self.plan.cancel).await;
+        if let Listener::Live(_) = listener {
+            self.note_progress(&app).await;
+        }
+        let ended = self.run(&mut listener).await;
+        let finished = match ended {
+            Ok(outcome) => {
+                if let Some(error) = refusal(&outcome, &self.translator)
+                    && listener.refuse(&error).await
+                {
+                    return;
+                }
+                let usage = outcome.usage;
+                self.translator.finish(&outcome.end, &usage, now())
+            }
+            Err(error) => {
+                if listener.refuse(&error).await {
+                    return;
+                }
+                self.translator.fail(&error)
+            }
+        };
+        let finished = keep(&app, &self.place, finished).await;
+        let records = finished.items.iter().map(record_of).collect();
+        let mut resource = finished.resource;
+        let shown = finished.items.iter();
+        let shown = shown.map(|item| visible(&item.json, self.include));
+        resource.output = shown.collect();
+        // Whoever reads the end may use the conversation at once.
+        drop(self.lock.take());
+        drop(self.permit);
+        listener
+            .end(
+                finished.events,
+                Ended { resource, records },
+                &self.plan.cancel,
+            )
+            .await;
+    }
+
+    /// Runs it, with less of the context if it is too long and may be cut.
+    async fn run(&mut self, listener: &mut Listener) -> Result<Outcome, ApiError> {
+        let mut conversation = self.plan.conversation.clone();
+        for _ in 0..MAX_SHORTENINGS {
+            let run = self.plan.run(conversation.clone());
+            let mut stream = run.start().map_err(|error| {
+                tracing::error!(%error, "a run cannot start");
+                ApiError::new(ErrorCode::ServerError, error.to_string())
+            })?;
+            while let Some(event) = stream.next().await {
+                if matches!(event.kind, EventKind::AnswerStarted) {
+                    listener.answering(&self.plan.cancel).await;
+                }
+                let events = self.translator.translate(event.kind);
+                if !events.is_empty() {
+                    listener.tell(events, &self.plan.cancel).await;
+                }
+            }
+            let outcome = stream.finish().await;
+            let may_shorten = self.plan.truncation == Truncation::Auto
+                && is_too_long(&outcome.end)
+                && !self.translator.has_finished_items();
+            if !may_shorten {
+                return Ok(outcome);
+            }
+            match shorter(&conversation) {
+                Some(shortened) => conversation = shortened,
+                None => return Ok(outcome),
+            }
+        }
+        Err(ApiError::new(
+            ErrorCode::ContextLengthExceeded,
+            "the context is too long for the model, however much of it is left out",
+        )
+        .at("input"))
+    }
+
+    /// Writes down that a background response is being worked on.
+    async fn note_progress(&self, app: &App) {
+        let resource = self.translator.resource();
+        let response = self.place.response(resource, &[], false);
+        let Some(response) = response else { return };
+        let noted = app
+            .store
+            .put_response(&self.place.owner, response, None)
+            .await;
+        if let Err(error) = noted {
+            tracing::error!(%error, "a response's progress cannot be stored");
+        }
+    }
+}
+
+fn is_too_long(end: &End) -> bool {
+    matches!(
+        end,
+        End::Failed { reason: FailedReason::Model { error, .. }, .. }
+            if error.kind == ModelErrorKind::ContextLength
+    )
+}
+
+/// The error that stands in place of a response: the run failed before anything was finished.
+fn refusal(outcome: &Outcome, translator: &Translator) -> Option<ApiError> {
+    match &outcome.end {
+        End::Failed { reason, message } if !translator.has_finished_items() => {
+            Some(crate::failure::of_run(reason, message))
+        }
+        _ => None,
+    }
+}
+
+fn record_of(item: &OutputItem) -> Record {
+    Record {
+        id: item.id.clone(),
+        item: serde_json::from_value(item.json.clone())
+            .unwrap_or(haft_core::Item::Other(serde_json::Map::new())),
+        param: None,
+    }
+}
+
+/// Stores a finished response before anybody is told; one that cannot be stored has failed.
+async fn keep(app: &App, place: &Place, finished: Finished) -> Finished {
+    if !place.is_stored {
+        return finished;
+    }
+    let is_whole = !matches!(
+        finished.resource.status,
+        crate::wire::ResponseStatus::Failed | crate::wire::ResponseStatus::Cancelled
+    );
+    let append_to = place.conversation.as_deref().filter(|_| is_whole);
+    let Some(response) = place.response(&finished.resource, &finished.items, true) else {
+        return finished;
+    };
+    let put = app
+        .store
+        .put_response(&place.owner, response, append_to)
+        .await;
+    match put {
+        Ok(_) => finished,
+        Err(error) => finished.unstored(&store_failed(error)),
+    }
+}
+
+impl Place {
+    /// The record of a response; none if it cannot be written as JSON, which cannot happen.
+    pub(crate) fn response(
+        &self,
+        resource: &ResponseResource,
+        items: &[OutputItem],
+        is_finished: bool,
+    ) -> Option<StoredResponse> {
+        let output = items.iter().map(|item| {
+            Some(StoredItem {
+                id: item.id.clone(),
+                json: to_raw_value(&item.json).ok()?,
+            })
+        });
+        Some(StoredResponse {
+            id: resource.id.clone(),
+            previous: self.previous.clone(),
+            created_at: resource.created_at,
+            is_finished,
+            resource: to_raw_value(resource).ok()?,
+            input: self.input.clone(),
+            output: output.collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl Listener {
+    async fn tell(&mut self, events: Vec<WireEvent>, cancel: &Cancel) {
+        match self {
+            Self::Follower {
+                signals,
+                wants_events: true,
+                ..
+            } => send(signals, Signal::Events(events), cancel).await,
+            Self::Follower { .. } => {}
+            Self::Live(live) => live.add(events),
+        }
+    }
+
+    async fn answering(&mut self, cancel: &Cancel) {
+        if let Self::Follower { signals, .. } = self {
+            send(signals, Signal::Answering, cancel).await;
+        }
+    }
+
+    /// Tells that there will be no response; false if one has begun.
+    async fn refuse(&mut self, error: &ApiError) -> bool {
+        match self {
+            Self::Follower {
+                signals,
+                commitment,
+                ..
+            } if commitment.refuse() => {
+                // Whoever has gone does not want to know.
+                let _ = signals.send(Signal::Refused(error.clone())).await;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    async fn end(&mut self, events: Vec<WireEvent>, ended: Ended, cancel: &Cancel) {
+        self.tell(events, cancel).await;
+        match self {
+            Self::Follower { signals, .. } => {
+                send(signals, Signal::Ended(Box::new(ended)), cancel).await;
+            }
+            Self::Live(live) => live.end().await,
+        }
+    }
+}
+
+/// Hands a signal on. Who does not read for too long has gone.
+async fn send(signals: &mpsc::Sender<Signal>, signal: Signal, cancel: &Cancel) {
+    if signals.send_timeout(signal, MAX_STALL).await.is_err() {
+        cancel.cancel();
+    }
+}

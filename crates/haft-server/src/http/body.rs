@@ -1,0 +1,68 @@
+//! Bodies of requests: JSON, declared as such, of bounded size and depth.
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use crate::error::{ApiError, ErrorCode};
+
+/// Reads a body as JSON.
+pub(super) async fn read_json(request: Request, limit: usize) -> Result<Value, ApiError> {
+    let (parts, body) = request.into_parts();
+    if !is_json(&parts.headers) {
+        return Err(ApiError::new(
+            ErrorCode::UnsupportedContentType,
+            "the body must be JSON: send the header `Content-Type: application/json`",
+        ));
+    }
+    parse(&read(body, limit).await?)
+}
+
+/// The same, where an empty body is as good as none.
+pub(super) async fn read_optional_json(
+    request: Request,
+    limit: usize,
+) -> Result<Option<Value>, ApiError> {
+    let bytes = read(request.into_body(), limit).await?;
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(None);
+    }
+    parse(&bytes).map(Some)
+}
+
+async fn read(body: Body, limit: usize) -> Result<bytes::Bytes, ApiError> {
+    to_bytes(body, limit).await.map_err(|error| {
+        let is_too_large = std::error::Error::source(&error)
+            .is_some_and(|source| source.to_string().contains("length limit"));
+        if is_too_large {
+            ApiError::new(
+                ErrorCode::RequestTooLarge,
+                format!("the body has more than {limit} bytes: send less at once"),
+            )
+        } else {
+            ApiError::new(ErrorCode::InvalidJson, "the body broke off: send it again")
+        }
+    })
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let declared = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    declared.is_some_and(|declared| {
+        let kind = declared.split(';').next().unwrap_or_default();
+        kind.trim().eq_ignore_ascii_case("application/json")
+    })
+}
+
+/// The parser bounds the depth by itself.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        ApiError::new(
+            ErrorCode::InvalidJson,
+            format!("the body is not valid JSON: {error}"),
+        )
+    })
+}

@@ -1,0 +1,94 @@
+//! The API over HTTP: paths, who may come in, and how answers leave.
+
+mod background;
+mod body;
+mod caller;
+mod conversations;
+mod models;
+mod reply;
+mod responses;
+mod retrieve;
+mod sse;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, Uri};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+
+use crate::app::App;
+use crate::error::{ApiError, ErrorCode};
+
+pub(crate) use background::settle_orphans;
+pub(crate) use caller::sane_request_id;
+
+/// All paths of the API.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let v1 = Router::new()
+        .route(
+            "/responses",
+            post(responses::create).get(responses::upgrade),
+        )
+        .route("/responses/input_tokens", post(responses::input_tokens))
+        .route(
+            "/responses/{id}",
+            get(retrieve::retrieve).delete(retrieve::delete),
+        )
+        .route("/responses/{id}/cancel", post(background::cancel))
+        .route("/responses/{id}/input_items", get(retrieve::input_items))
+        .route("/conversations", post(conversations::create))
+        .route(
+            "/conversations/{id}",
+            get(conversations::retrieve)
+                .post(conversations::update)
+                .delete(conversations::delete),
+        )
+        .route(
+            "/conversations/{id}/items",
+            get(conversations::list).post(conversations::add),
+        )
+        .route(
+            "/conversations/{id}/items/{item_id}",
+            get(conversations::item).delete(conversations::delete_item),
+        )
+        .route("/models", get(models::list))
+        .route("/models/{id}", get(models::retrieve));
+    Router::new()
+        .nest("/v1", v1)
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
+        .with_state(app)
+}
+
+async fn unknown_path(uri: Uri) -> ApiError {
+    let message = format!(
+        "there is nothing at `{}`: the API begins at `/v1`",
+        haft_core::cut(uri.path())
+    );
+    ApiError::new(ErrorCode::RouteNotFound, message)
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> ApiError {
+    let message = format!("`{}` does not take {method}", haft_core::cut(uri.path()));
+    ApiError::new(ErrorCode::MethodNotAllowed, message)
+}
+
+/// Lets in who may come in, and names every request.
+async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let request_id = sane_request_id(request.headers());
+    let mut response = match caller::recognise(&app, request.headers(), &request_id) {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(error) => error.into_response(),
+    };
+    if let Ok(value) = HeaderValue::from_str(&request_id) {
+        response.headers_mut().insert("x-request-id", value);
+    }
+    response
+}

@@ -1,0 +1,51 @@
+//! How errors and values leave.
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use crate::error::{ApiError, ErrorBody};
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        #[derive(Serialize)]
+        struct Told<'e> {
+            error: ErrorBody<'e>,
+        }
+        let body = Told { error: self.body() };
+        let mut response = json(self.status(), &body);
+        let headers = response.headers_mut();
+        if let Some(wait) = self.retry_after {
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.must_not_retry {
+            headers.insert("x-should-retry", HeaderValue::from_static("false"));
+        }
+        response
+    }
+}
+
+/// A value as JSON.
+pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(body) => {
+            let mut response = Response::new(Body::from(body));
+            *response.status_mut() = status;
+            let kind = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(CONTENT_TYPE, kind);
+            response
+        }
+        Err(error) => {
+            tracing::error!(%error, "an answer cannot be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+/// The same, with status 200.
+pub(crate) fn ok(value: &impl Serialize) -> Response {
+    json(StatusCode::OK, value)
+}

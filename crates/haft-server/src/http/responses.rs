@@ -1,0 +1,137 @@
+//! `POST /responses`: plain, streamed or in the background.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, Method, Uri};
+use axum::response::Response;
+use haft_hydrate::JsonSchemaFactory;
+use serde_json::{Value, json};
+
+use super::{background, body, reply, sse};
+use crate::app::{App, Caller};
+use crate::context::Remembered;
+use crate::drive::{Ended, Follower, Job, Place, Signal};
+use crate::error::{ApiError, ErrorCode};
+use crate::plan::Plan;
+use crate::stream::Dialect;
+use crate::wire::{CreateRequest, Door, ResponseResource, Vocabulary};
+
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let body = body::read_json(request, app.options.max_body_bytes).await?;
+    let request = read(&app, body, Door::Http)?;
+    let job = prepare(&app, &caller, &request, None).await?;
+    let warning = warning(&job);
+    let mut response = if request.background {
+        background::start(app, &caller, &request, job).await?
+    } else if request.stream {
+        let wait = app.options.answer_wait;
+        let keep_alive = app.options.keep_alive;
+        let follower = job.follow(app, true);
+        sse::answer(follower, caller.dialect, wait, keep_alive).await?
+    } else {
+        let ended = finish(job.follow(app, false)).await?;
+        reply::ok(&dialected(ended.resource, caller.dialect))
+    };
+    if let Some(warning) = warning {
+        response.headers_mut().insert("haft-warning", warning);
+    }
+    Ok(response)
+}
+
+/// `GET /responses` is for WebSockets only.
+pub(super) async fn upgrade(method: Method, uri: Uri) -> ApiError {
+    super::wrong_method(method, uri).await
+}
+
+/// Reads a body by the words that this server knows.
+pub(crate) fn read(app: &App, body: Value, door: Door) -> Result<CreateRequest, ApiError> {
+    let is_vendor_type = |tool_type: &str| app.is_vendor_type(tool_type);
+    let words = Vocabulary {
+        is_vendor_type: &is_vendor_type,
+        schemas: &JsonSchemaFactory,
+    };
+    CreateRequest::read(body, door, &words)
+}
+
+/// Everything up to the first request to the model: checked, looked up, admitted.
+pub(crate) async fn prepare(
+    app: &Arc<App>,
+    caller: &Caller,
+    request: &CreateRequest,
+    memory: Option<&Remembered>,
+) -> Result<Job, ApiError> {
+    // A model that does not exist is told before anything is looked up.
+    app.models.find(request.model.as_deref())?;
+    let mut context = app.context(caller, request, memory).await?;
+    let (plan, translator) = Plan::make(app, caller, request, &context)?;
+    let permit = app.admit()?;
+    let mut input = Vec::new();
+    for record in &context.input {
+        input.push(record.to_stored()?);
+    }
+    Ok(Job {
+        plan,
+        translator,
+        place: Place {
+            owner: caller.owner.clone(),
+            previous: request.previous_response_id.clone(),
+            conversation: request.conversation.clone(),
+            input,
+            is_stored: request.store,
+        },
+        include: request.include,
+        lock: context.lock.take(),
+        permit,
+    })
+}
+
+/// Waits for the end of a run that nobody watches.
+async fn finish(mut follower: Follower) -> Result<Ended, ApiError> {
+    while let Some(signal) = follower.next().await {
+        match signal {
+            Signal::Refused(error) => return Err(error),
+            Signal::Ended(ended) => return Ok(*ended),
+            Signal::Events(_) | Signal::Answering => {}
+        }
+    }
+    Err(ApiError::new(
+        ErrorCode::ServerError,
+        "the run broke off without saying why",
+    ))
+}
+
+/// The resource in the caller's dialect.
+pub(crate) fn dialected(mut resource: ResponseResource, dialect: Dialect) -> ResponseResource {
+    resource.status = dialect.status(resource.status);
+    resource
+}
+
+fn warning(job: &Job) -> Option<HeaderValue> {
+    let ignored = job.plan.ignored();
+    if ignored.is_empty() {
+        return None;
+    }
+    HeaderValue::from_str(&format!("ignored tool type {}", ignored.join(", "))).ok()
+}
+
+/// `POST /responses/input_tokens`: how much a request would send.
+pub(super) async fn input_tokens(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let body = body::read_json(request, app.options.max_body_bytes).await?;
+    let request = read(&app, body, Door::InputTokens)?;
+    let context = app.context(&caller, &request, None).await?;
+    let (plan, _) = Plan::make(&app, &caller, &request, &context)?;
+    let tokens = plan.input_tokens();
+    Ok(reply::ok(&json!({
+        "object": "response.input_tokens",
+        "input_tokens": tokens,
+    })))
+}

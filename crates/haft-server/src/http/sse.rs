@@ -1,0 +1,149 @@
+//! Streams of server-sent events: each frame leaves as one chunk.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_core::Stream;
+use tokio::time::{Instant, Sleep, sleep, timeout_at};
+
+use crate::drive::{Follower, Signal};
+use crate::error::{ApiError, ErrorCode};
+use crate::stream::{DONE_FRAME, Dialect, KEEP_ALIVE_FRAME, WireEvent, sse_frame};
+
+/// Answers with the events of a run. What fails before the model shows a sign is told by its status.
+pub(super) async fn answer(
+    mut follower: Follower,
+    dialect: Dialect,
+    wait: Duration,
+    keep_alive: Duration,
+) -> Result<Response, ApiError> {
+    let mut first = Vec::new();
+    let deadline = Instant::now() + wait;
+    let mut is_over = false;
+    loop {
+        match timeout_at(deadline, follower.next()).await {
+            Ok(Some(Signal::Events(events))) => first.extend(events),
+            Ok(Some(Signal::Answering)) => break,
+            Ok(Some(Signal::Refused(error))) => return Err(error),
+            Ok(Some(Signal::Ended(_))) => {
+                is_over = true;
+                break;
+            }
+            Ok(None) => {
+                let message = "the run broke off without saying why";
+                return Err(ApiError::new(ErrorCode::ServerError, message));
+            }
+            // If the run was refused in this very moment, that is what comes next.
+            Err(_) if follower.commitment.begin() => break,
+            Err(_) => {}
+        }
+    }
+    follower.commitment.begin();
+    let frames = first.iter().map(|event| sse_frame(event, dialect));
+    let mut frames: VecDeque<Bytes> = frames.collect();
+    if is_over {
+        frames.push_back(Bytes::from_static(DONE_FRAME));
+    }
+    Ok(stream(Frames {
+        source: Following(follower),
+        dialect,
+        waiting: frames,
+        is_over,
+        silence: Box::pin(sleep(keep_alive)),
+        keep_alive,
+    }))
+}
+
+/// A response whose body are these frames.
+pub(super) fn stream<S: Source>(frames: Frames<S>) -> Response {
+    let mut response = Response::new(Body::from_stream(frames));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// Where events come from.
+pub(super) trait Source: Send + Unpin + 'static {
+    /// More events; none after the last.
+    fn poll_events(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<WireEvent>>>;
+}
+
+struct Following(Follower);
+
+impl Source for Following {
+    fn poll_events(&mut self, cx: &mut Context<'_>) -> Poll<Option<Vec<WireEvent>>> {
+        loop {
+            match ready!(self.0.poll_next(cx)) {
+                Some(Signal::Events(events)) => return Poll::Ready(Some(events)),
+                Some(Signal::Answering) => {}
+                Some(Signal::Refused(_) | Signal::Ended(_)) | None => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+/// Events as frames, with a sign of life where nothing happens, and the mark of the end.
+pub(super) struct Frames<S> {
+    source: S,
+    dialect: Dialect,
+    waiting: VecDeque<Bytes>,
+    is_over: bool,
+    silence: Pin<Box<Sleep>>,
+    keep_alive: Duration,
+}
+
+impl<S: Source> Frames<S> {
+    pub(super) fn new(source: S, dialect: Dialect, keep_alive: Duration) -> Self {
+        Self {
+            source,
+            dialect,
+            waiting: VecDeque::new(),
+            is_over: false,
+            silence: Box::pin(sleep(keep_alive)),
+            keep_alive,
+        }
+    }
+}
+
+impl<S: Source> Stream for Frames<S> {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            if let Some(frame) = this.waiting.pop_front() {
+                let next = Instant::now() + this.keep_alive;
+                this.silence.as_mut().reset(next);
+                return Poll::Ready(Some(Ok(frame)));
+            }
+            if this.is_over {
+                return Poll::Ready(None);
+            }
+            match this.source.poll_events(cx) {
+                Poll::Ready(Some(events)) => {
+                    let dialect = this.dialect;
+                    let frames = events.iter().map(|event| sse_frame(event, dialect));
+                    this.waiting.extend(frames);
+                }
+                Poll::Ready(None) => {
+                    this.is_over = true;
+                    this.waiting.push_back(Bytes::from_static(DONE_FRAME));
+                }
+                Poll::Pending => {
+                    ready!(this.silence.as_mut().poll(cx));
+                    this.waiting.push_back(Bytes::from_static(KEEP_ALIVE_FRAME));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Responses that run in the background, and those who follow them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use haft_core::{Cancel, Owner, Store, StoredEvent};
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+use crate::stream::WireEvent;
+
+/// How long events wait before they are written down, so that many are written at once.
+const WRITE_PAUSE: Duration = Duration::from_millis(100);
+
+/// The responses that run in the background of this process.
+#[derive(Default)]
+pub(crate) struct LiveRuns(Mutex<HashMap<(Owner, String), Arc<LiveRun>>>);
+
+impl LiveRuns {
+    pub(crate) fn insert(&self, live: Arc<LiveRun>) {
+        let key = (live.owner.clone(), live.id.clone());
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key, live);
+    }
+
+    pub(crate) fn get(&self, owner: &Owner, id: &str) -> Option<Arc<LiveRun>> {
+        let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.get(&(owner.clone(), id.to_owned())).cloned()
+    }
+
+    pub(crate) fn remove(&self, owner: &Owner, id: &str) {
+        let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.remove(&(owner.clone(), id.to_owned()));
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<Arc<LiveRun>> {
+        let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.values().cloned().collect()
+    }
+}
+
+/// One of them, with its events so far.
+pub(crate) struct LiveRun {
+    pub(crate) owner: Owner,
+    pub(crate) id: String,
+    pub(crate) cancel: Cancel,
+    /// Whether its events are kept.
+    pub(crate) has_log: bool,
+    events: Mutex<Vec<WireEvent>>,
+    state: watch::Sender<LiveState>,
+    written: watch::Sender<usize>,
+}
+
+/// How far a live run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LiveState {
+    pub(crate) events: usize,
+    pub(crate) is_over: bool,
+}
+
+impl LiveRun {
+    pub(crate) fn new(owner: Owner, id: String, cancel: Cancel, has_log: bool) -> Arc<Self> {
+        Arc::new(Self {
+            owner,
+            id,
+            cancel,
+            has_log,
+            events: Mutex::default(),
+            state: watch::Sender::new(LiveState::default()),
+            written: watch::Sender::new(0),
+        })
+    }
+
+    /// Adds events; followers hear of them.
+    pub(crate) fn add(&self, more: Vec<WireEvent>) {
+        if !self.has_log {
+            return;
+        }
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.extend(more);
+        let count = events.len();
+        drop(events);
+        self.state.send_modify(|state| state.events = count);
+    }
+
+    /// The run is over; waits until its events are written down.
+    pub(crate) async fn end(&self) {
+        self.state.send_modify(|state| state.is_over = true);
+        if self.has_log {
+            let count = self.state.borrow().events;
+            let mut written = self.written.subscribe();
+            // The writer goes away only when it has written everything, or cannot.
+            let _ = written.wait_for(|written| *written >= count).await;
+        }
+    }
+
+    /// Events from a place on.
+    pub(crate) fn from(&self, start: usize) -> Vec<WireEvent> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.get(start..).unwrap_or_default().to_vec()
+    }
+
+    pub(crate) fn watch(&self) -> watch::Receiver<LiveState> {
+        self.state.subscribe()
+    }
+
+    /// Waits until it is over.
+    pub(crate) async fn over(&self) {
+        // It is never dropped while somebody holds it.
+        let _ = self.watch().wait_for(|state| state.is_over).await;
+    }
+
+    /// Writes the events down as they come, until the run is over.
+    pub(crate) async fn write_events(self: Arc<Self>, store: Arc<dyn Store>) {
+        let mut watch = self.watch();
+        let mut done = 0;
+        loop {
+            let state = *watch.borrow_and_update();
+            if state.events > done {
+                let events = self.from(done);
+                let count = events.len();
+                let stored = events.into_iter().filter_map(stored_event).collect();
+                if let Err(error) = store.append_events(&self.owner, &self.id, stored).await {
+                    tracing::error!(%error, id = self.id, "events cannot be stored");
+                }
+                done += count;
+                self.written.send_replace(done);
+                continue;
+            }
+            if state.is_over || watch.changed().await.is_err() {
+                self.written.send_replace(usize::MAX);
+                return;
+            }
+            if !watch.borrow().is_over {
+                tokio::time::sleep(WRITE_PAUSE).await;
+            }
+        }
+    }
+}
+
+pub(crate) fn stored_event(event: WireEvent) -> Option<StoredEvent> {
+    Some(StoredEvent {
+        sequence_number: event.sequence_number,
+        json: RawValue::from_string(event.json.to_string()).ok()?,
+    })
+}

@@ -1,0 +1,105 @@
+//! What the operator decides.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_core::Retention;
+use haft_engine::LoopOptions;
+use serde::Deserialize;
+
+use crate::toolkit::UnsupportedTools;
+
+/// The settings of a server. Every field has a sensible default.
+///
+/// ```
+/// use haft_server::ServerOptions;
+/// let options = ServerOptions { max_runs: 8, ..ServerOptions::default() };
+/// assert_eq!(options.max_body_bytes, 64 * 1024 * 1024);
+/// ```
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Whose words clients are answered in.
+    pub dialect: DialectChoice,
+    /// What becomes of hosted tool types that nobody provides.
+    pub unsupported_tools: UnsupportedTools,
+    /// The largest body of a request.
+    pub max_body_bytes: usize,
+    /// How many runs go on at the same time; more are refused.
+    pub max_runs: usize,
+    /// The key that clients must send; none lets everybody in.
+    pub api_key: Option<ApiKey>,
+    /// The browser origins that may open a WebSocket.
+    pub allowed_origins: Vec<String>,
+    /// The model of requests that name none.
+    pub default_model: Option<String>,
+    /// What bounds each run. A request may lower a limit, never raise it.
+    pub loop_options: LoopOptions,
+    /// How long and how much is kept.
+    pub retention: Retention,
+    /// How long a stream may be silent before a sign of life is sent.
+    pub keep_alive: Duration,
+    /// How long a stream waits for the model's first sign before it begins, so that a failure can
+    /// still be told by its status.
+    pub answer_wait: Duration,
+    /// How long a WebSocket may stay open.
+    pub websocket_age: Duration,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            dialect: DialectChoice::Auto,
+            unsupported_tools: UnsupportedTools::default(),
+            max_body_bytes: 64 * 1024 * 1024,
+            max_runs: 256,
+            api_key: None,
+            allowed_origins: Vec::new(),
+            default_model: None,
+            loop_options: LoopOptions::default(),
+            retention: Retention::default(),
+            keep_alive: Duration::from_secs(15),
+            answer_wait: Duration::from_secs(5),
+            websocket_age: Duration::from_hours(1),
+        }
+    }
+}
+
+/// Whose words clients are answered in, where they do not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DialectChoice {
+    /// By what their headers give away.
+    #[default]
+    Auto,
+    /// The specification's.
+    OpenResponses,
+    /// Those of `OpenAI`'s clients.
+    #[serde(rename = "openai")]
+    OpenAi,
+}
+
+/// A key that clients send. It is compared, never shown.
+#[derive(Clone)]
+pub struct ApiKey(Arc<str>);
+
+impl ApiKey {
+    /// This key.
+    pub fn new(key: impl Into<Arc<str>>) -> Self {
+        Self(key.into())
+    }
+
+    /// Whether it is this one, in a time that says nothing about where they differ.
+    pub(crate) fn matches(&self, given: &str) -> bool {
+        use sha2::{Digest, Sha256};
+        use subtle::ConstantTimeEq;
+        let own = Sha256::digest(self.0.as_bytes());
+        let given = Sha256::digest(given.as_bytes());
+        own.as_slice().ct_eq(given.as_slice()).into()
+    }
+}
+
+impl std::fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
+}

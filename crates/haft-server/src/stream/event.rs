@@ -1,0 +1,97 @@
+//! Events with their numbers.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::error::{ApiError, ErrorCode};
+use crate::wire::{Include, ResponseResource};
+
+/// One event of a stream, in the form that every client gets but for its dialect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WireEvent {
+    pub(crate) sequence_number: u64,
+    pub(crate) kind: Arc<str>,
+    /// The whole event, in the specification's dialect.
+    pub(crate) json: Arc<str>,
+}
+
+impl WireEvent {
+    /// An event that was stored; none if it is damaged.
+    pub(crate) fn stored(sequence_number: u64, json: &str) -> Option<Self> {
+        #[derive(serde::Deserialize)]
+        struct Typed<'e> {
+            #[serde(rename = "type", borrow)]
+            kind: std::borrow::Cow<'e, str>,
+        }
+        let typed: Typed<'_> = serde_json::from_str(json).ok()?;
+        Some(Self {
+            sequence_number,
+            kind: typed.kind.into(),
+            json: json.into(),
+        })
+    }
+
+    /// The last events of a response that nobody works on any more.
+    pub(crate) fn failure(first: u64, resource: &ResponseResource, message: &str) -> Vec<Self> {
+        let mut writer = Writer::default();
+        writer.continue_at(first);
+        let error = ApiError::new(ErrorCode::ServerError, message);
+        writer.write("error", &serde_json::json!({"error": error.body()}));
+        writer.write(
+            "response.failed",
+            &serde_json::json!({"response": resource}),
+        );
+        writer.take()
+    }
+}
+
+/// The one that numbers the events of a response.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    /// What of the items the client wants to see.
+    pub(super) include: Include,
+    next: u64,
+    written: Vec<WireEvent>,
+}
+
+impl Writer {
+    pub(crate) fn new(include: Include) -> Self {
+        Self {
+            include,
+            ..Self::default()
+        }
+    }
+
+    /// Goes on with this number.
+    pub(crate) fn continue_at(&mut self, next: u64) {
+        self.next = next;
+    }
+
+    /// Writes an event. `body` is an object with at least one member.
+    pub(crate) fn write(&mut self, kind: &'static str, body: &impl Serialize) {
+        let body = match serde_json::to_string(body) {
+            Ok(body) => body,
+            // Only maps with other keys than strings fail, and no body has one.
+            Err(error) => {
+                tracing::error!(%error, kind, "an event cannot be written");
+                return;
+            }
+        };
+        let sequence_number = self.next;
+        self.next += 1;
+        let members = body.strip_prefix('{').unwrap_or("}");
+        let json =
+            format!(r#"{{"type":"{kind}","sequence_number":{sequence_number},{members}"#).into();
+        self.written.push(WireEvent {
+            sequence_number,
+            kind: kind.into(),
+            json,
+        });
+    }
+
+    /// What was written since the last time.
+    pub(crate) fn take(&mut self) -> Vec<WireEvent> {
+        std::mem::take(&mut self.written)
+    }
+}

@@ -1,0 +1,202 @@
+//! The items of an output: the events by which each comes into being (`open-responses.md` §3.4).
+
+mod call;
+mod message;
+mod reasoning;
+
+use haft_core::{Item, ItemStatus};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::history::TURN;
+use crate::wire::{Include, make_visible};
+
+use super::event::Writer;
+
+pub(crate) use call::{HostedEnd, Shown, call_item, hosted_item};
+use call::{OpenCall, search_arguments};
+use message::OpenMessage;
+use reasoning::OpenReasoning;
+
+/// A finished item, as it is stored: with what only some clients may see.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct OutputItem {
+    pub(crate) id: String,
+    pub(crate) json: Value,
+}
+
+/// Where an item stands: the members that all of its events have.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Place {
+    pub(super) item_id: String,
+    pub(super) output_index: usize,
+}
+
+/// A piece of an item that the model writes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Piece {
+    Text(String),
+    Refusal(String),
+    Thought(String),
+    Summary { part: usize, text: String },
+    Arguments(String),
+}
+
+/// An item that was opened and not yet closed.
+#[derive(Debug)]
+pub(super) struct OpenItem {
+    pub(super) place: Place,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Message(OpenMessage),
+    Reasoning(OpenReasoning),
+    Call(OpenCall),
+}
+
+/// What an item is, as far as it is known when it is opened.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Opening {
+    Message,
+    Reasoning,
+    Call { call_id: String, shown: Shown },
+}
+
+impl OpenItem {
+    /// Opens an item and tells so.
+    pub(super) fn open(place: Place, opening: Opening, writer: &mut Writer) -> Self {
+        let id = place.item_id.as_str();
+        let (item, body) = match opening {
+            Opening::Message => (
+                json!({
+                    "id": id, "type": "message", "status": "in_progress",
+                    "role": "assistant", "content": [],
+                }),
+                Body::Message(OpenMessage::default()),
+            ),
+            Opening::Reasoning => (
+                json!({"id": id, "type": "reasoning", "status": "in_progress", "summary": []}),
+                Body::Reasoning(OpenReasoning::default()),
+            ),
+            Opening::Call { call_id, shown } => {
+                let item = call_item(id, &call_id, &shown, "", "in_progress");
+                (item, Body::Call(OpenCall::new(call_id, shown)))
+            }
+        };
+        write_item("response.output_item.added", &place, &item, writer);
+        Self { place, body }
+    }
+
+    /// The next piece of it.
+    pub(super) fn add(&mut self, piece: &Piece, writer: &mut Writer) {
+        match (&mut self.body, piece) {
+            (Body::Message(message), Piece::Text(text)) => {
+                message.text(text, &self.place, writer);
+            }
+            (Body::Message(message), Piece::Refusal(text)) => {
+                message.refusal(text, &self.place, writer);
+            }
+            (Body::Reasoning(reasoning), Piece::Thought(text)) => {
+                reasoning.thought(text, &self.place, writer);
+            }
+            (Body::Reasoning(reasoning), Piece::Summary { part, text }) => {
+                reasoning.summary(*part, text, &self.place, writer);
+            }
+            (Body::Call(call), Piece::Arguments(text)) => call.add(text, &self.place, writer),
+            _ => {}
+        }
+    }
+
+    /// Closes it with what the model made of it, where it came so far; tells so, and gives the item.
+    /// A hosted call is not closed here: its result is still to come.
+    pub(super) fn close(
+        mut self,
+        item: Option<&Item>,
+        status: ItemStatus,
+        writer: &mut Writer,
+    ) -> OutputItem {
+        let mut json = match (&mut self.body, item) {
+            (Body::Message(message), Some(Item::Message(item))) => {
+                message.close(Some(item), &self.place, writer)
+            }
+            (Body::Message(message), _) => message.close(None, &self.place, writer),
+            (Body::Reasoning(reasoning), Some(Item::Reasoning(item))) => {
+                reasoning.close(Some(item), &self.place, writer)
+            }
+            (Body::Reasoning(reasoning), _) => reasoning.close(None, &self.place, writer),
+            (Body::Call(call), item) => call.close(item, &self.place, writer),
+        };
+        json.insert("status".into(), json!(status));
+        finish(self.place, Value::Object(json), writer)
+    }
+}
+
+/// An item as the client may see it.
+pub(crate) fn visible(item: &Value, include: Include) -> Value {
+    let mut item = item.clone();
+    if let Some(members) = item.as_object_mut() {
+        members.shift_remove(TURN);
+        make_visible(members, "", include);
+    }
+    item
+}
+
+/// Tells that an item is done.
+pub(super) fn finish(place: Place, json: Value, writer: &mut Writer) -> OutputItem {
+    let visible = visible(&json, writer.include);
+    write_item("response.output_item.done", &place, &visible, writer);
+    OutputItem {
+        id: place.item_id,
+        json,
+    }
+}
+
+/// An item that has no events of its own: added, done.
+pub(super) fn whole(place: Place, json: Value, writer: &mut Writer) -> OutputItem {
+    let mut begun = json.clone();
+    if let Some(members) = begun.as_object_mut() {
+        members.insert("status".into(), "in_progress".into());
+    }
+    write_item("response.output_item.added", &place, &begun, writer);
+    finish(place, json, writer)
+}
+
+/// A client's search for tools, which is known only as a whole.
+pub(super) fn search_call(
+    place: Place,
+    call_id: &str,
+    arguments: &str,
+    writer: &mut Writer,
+) -> OutputItem {
+    let json = json!({
+        "id": place.item_id, "type": "tool_search_call", "status": "completed",
+        "call_id": call_id, "execution": "client", "arguments": search_arguments(arguments),
+    });
+    whole(place, json, writer)
+}
+
+pub(super) fn write_item(kind: &'static str, place: &Place, item: &Value, writer: &mut Writer) {
+    #[derive(Serialize)]
+    struct ItemEvent<'e> {
+        output_index: usize,
+        item: &'e Value,
+    }
+    let output_index = place.output_index;
+    writer.write(kind, &ItemEvent { output_index, item });
+}
+
+/// The members that every item has, in front of its own.
+fn head(id: &str, kind: &str) -> Map<String, Value> {
+    let mut members = Map::new();
+    members.insert("id".into(), id.into());
+    members.insert("type".into(), kind.into());
+    members.insert("status".into(), "in_progress".into());
+    members
+}
+
+/// What of `whole` is not yet told, if what was told is its beginning.
+fn rest<'t>(told: &str, whole: &'t str) -> Option<&'t str> {
+    whole.strip_prefix(told).filter(|rest| !rest.is_empty())
+}

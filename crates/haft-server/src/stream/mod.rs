@@ -1,0 +1,21 @@
+//! From run events to the events of the API (`open-responses.md` §3).
+//!
+//! What comes in: the ordered events of one run. What goes out: the ordered events of one response,
+//! numbered by one writer, and the items of its output. Nothing here waits, stores or sends, so the
+//! order of everything follows from the order of the run's events alone.
+
+mod answer;
+mod dialect;
+mod event;
+mod frame;
+mod items;
+mod translator;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use dialect::Dialect;
+pub(crate) use event::WireEvent;
+pub(crate) use frame::{DONE_FRAME, KEEP_ALIVE_FRAME, sse_frame};
+pub(crate) use items::{OutputItem, visible};
+pub(crate) use translator::{Finished, Shown, Translation, Translator};

@@ -1,0 +1,473 @@
+//! The events of one run become the events of one response.
+
+use std::collections::HashMap;
+
+use haft_core::{CallOutput, FinishReason, Item, ItemStatus, Role, ToolCall, Usage};
+use haft_engine::{End, EventKind};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::error::ApiError;
+use crate::history::TURN;
+
+use crate::wire::{
+    Include, IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, new_id, usage_json,
+};
+
+use super::answer::{Answer, Closed, Placing};
+use super::event::{WireEvent, Writer};
+use super::items::{self, HostedEnd, OutputItem, Piece, Place};
+
+pub(crate) use super::items::Shown;
+
+/// What the translation of a run depends on, besides its events.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Translation {
+    /// What each tool is for the client, by the name that the model calls it by.
+    pub(crate) tools: HashMap<String, Shown>,
+    pub(crate) include: Include,
+    /// Whether an answer may hold several calls.
+    pub(crate) is_parallel: bool,
+    /// Whether messages wait until it is certain that they are valid.
+    pub(crate) holds_text: bool,
+    /// Whether vendor events are sent.
+    pub(crate) has_vendor_events: bool,
+    /// Whether a response that waits for its client says so.
+    pub(crate) is_agentic: bool,
+}
+
+/// Writes the events of one response.
+#[derive(Debug)]
+pub(crate) struct Translator {
+    translation: Translation,
+    resource: ResponseResource,
+    writer: Writer,
+    output: Output,
+    answer: Answer,
+    turn: u64,
+    /// Hosted calls without result, by call id.
+    running: HashMap<String, Running>,
+    /// Calls of the client that are open, and whether their items are whole.
+    pending: HashMap<String, ItemStatus>,
+    /// Whether the last answer showed anything.
+    has_answer: bool,
+}
+
+#[derive(Debug)]
+struct Running {
+    place: Place,
+    item_type: String,
+    arguments: String,
+}
+
+/// The items by their place; those that are not done yet are holes.
+#[derive(Debug, Default)]
+struct Output(Vec<Option<OutputItem>>);
+
+impl Placing for Output {
+    fn place(&mut self, id: Option<&str>, prefix: &str) -> Place {
+        let is_taken = |id: &str| self.0.iter().flatten().any(|item| item.id == id);
+        let id = id.filter(|id| id.starts_with(prefix) && id.len() <= 128 && !is_taken(id));
+        let item_id = id.map_or_else(|| new_id(prefix), str::to_owned);
+        self.0.push(None);
+        Place {
+            item_id,
+            output_index: self.0.len() - 1,
+        }
+    }
+}
+
+/// How a response ended: what is stored before anybody is told.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// The resource, without its items.
+    pub(crate) resource: ResponseResource,
+    pub(crate) items: Vec<OutputItem>,
+    /// The last events, the terminal one included: to be sent when the response is stored.
+    pub(crate) events: Vec<WireEvent>,
+}
+
+impl Finished {
+    /// The same response, which could not be stored: then it has failed, and nobody may rely on it.
+    pub(crate) fn unstored(self, error: &ApiError) -> Self {
+        let first = self.events.first().map(|event| event.sequence_number);
+        let mut resource = self.resource;
+        resource.completed_at = None;
+        resource.incomplete_details = None;
+        let mut translator = Translator::new(resource, Translation::default());
+        translator.writer.continue_at(first.unwrap_or_default());
+        translator.output.0 = self.items.into_iter().map(Some).collect();
+        translator.fail(error)
+    }
+}
+
+impl Translator {
+    pub(crate) fn new(resource: ResponseResource, translation: Translation) -> Self {
+        Self {
+            writer: Writer::new(translation.include),
+            translation,
+            resource,
+            output: Output::default(),
+            answer: Answer::default(),
+            turn: 0,
+            running: HashMap::new(),
+            pending: HashMap::new(),
+            has_answer: false,
+        }
+    }
+
+    /// The first events: the response is there, and it is being worked on.
+    pub(crate) fn begin(&mut self) -> Vec<WireEvent> {
+        self.write_response("response.created");
+        if self.resource.status == ResponseStatus::Queued {
+            self.write_response("response.queued");
+        }
+        self.resource.status = ResponseStatus::InProgress;
+        self.write_response("response.in_progress");
+        self.writer.take()
+    }
+
+    pub(crate) fn resource(&self) -> &ResponseResource {
+        &self.resource
+    }
+
+    /// Whether any item is finished.
+    pub(crate) fn has_finished_items(&self) -> bool {
+        self.output.0.iter().any(Option::is_some)
+    }
+
+    /// Whether a tool ran here: then the request must not be repeated.
+    pub(crate) fn has_run_tools(&self) -> bool {
+        let mut items = self.output.0.iter().flatten();
+        items.any(|item| item.json.get("provenance").is_some())
+    }
+
+    fn write_response(&mut self, kind: &'static str) {
+        #[derive(Serialize)]
+        struct Lifecycle<'e> {
+            response: &'e ResponseResource,
+        }
+        let response = &self.resource;
+        self.writer.write(kind, &Lifecycle { response });
+    }
+
+    /// Adds an item that stands in front of what the model writes.
+    pub(crate) fn add_whole(
+        &mut self,
+        prefix: &str,
+        json: impl FnOnce(&str) -> Value,
+    ) -> Vec<WireEvent> {
+        let place = self.output.place(None, prefix);
+        let at = place.output_index;
+        let json = json(&place.item_id);
+        let item = items::whole(place, json, &mut self.writer);
+        self.output.0[at] = Some(item);
+        self.writer.take()
+    }
+
+    /// Takes one event in and gives those that follow from it.
+    pub(crate) fn translate(&mut self, event: EventKind) -> Vec<WireEvent> {
+        match event {
+            EventKind::TurnStarted { turn, tool_choice } => {
+                self.turn = turn;
+                self.has_answer = false;
+                self.answer = Answer::new(tool_choice, self.translation.holds_text);
+            }
+            EventKind::ItemStarted { index, id, item } => {
+                let shown = match &item {
+                    haft_core::ItemKind::FunctionCall { name, .. } => self.shown(name),
+                    _ => None,
+                };
+                let only_one = !self.translation.is_parallel;
+                self.answer.start(index, id, item, shown, only_one);
+                self.show(&[]);
+            }
+            EventKind::TextDelta { index, text } => self.piece(index, Piece::Text(text)),
+            EventKind::RefusalDelta { index, text } => self.piece(index, Piece::Refusal(text)),
+            EventKind::ReasoningDelta { index, text } => self.piece(index, Piece::Thought(text)),
+            EventKind::SummaryDelta { index, part, text } => {
+                self.piece(index, Piece::Summary { part, text });
+            }
+            EventKind::ArgumentsDelta { index, text } => {
+                self.piece(index, Piece::Arguments(text));
+            }
+            EventKind::ItemFinished { index, item } => {
+                self.answer.finish(index, item);
+                self.show(&[]);
+            }
+            EventKind::ToolCallsRequested { calls } => {
+                self.answer.judge();
+                self.show(&calls);
+            }
+            EventKind::ToolInvoked {
+                call_id,
+                success,
+                error_kind,
+                duration_ms,
+                repaired,
+                output,
+                ..
+            } => self.hosted_done(
+                &call_id,
+                &HostedEnd {
+                    is_error: !success,
+                    error_kind,
+                    output: &output,
+                    duration_ms,
+                    is_repaired: repaired,
+                    turn: self.turn,
+                },
+            ),
+            EventKind::ItemAdded { item, .. } => self.item_added(item),
+            EventKind::ToolProgress { call_id, progress } => {
+                if let Some(running) = self.running.get(&call_id)
+                    && self.translation.has_vendor_events
+                {
+                    let event = json!({
+                        "item_id": running.place.item_id,
+                        "output_index": running.place.output_index,
+                        "progress": progress,
+                    });
+                    self.writer.write("haft:tool_progress", &event);
+                }
+            }
+            _ => {}
+        }
+        self.writer.take()
+    }
+
+    fn shown(&self, name: &str) -> Option<Shown> {
+        self.translation.tools.get(name).cloned()
+    }
+
+    fn piece(&mut self, index: usize, piece: Piece) {
+        self.answer.add(index, piece);
+        self.show(&[]);
+    }
+
+    fn show(&mut self, calls: &[ToolCall]) {
+        let status_of = |item: &Item| match item {
+            Item::FunctionCall(call) => {
+                let mut calls = calls.iter();
+                let asked = calls.find(|asked| asked.call_id.as_ref() == Some(&call.call_id));
+                if asked.is_some_and(|asked| is_cut(asked, call)) {
+                    ItemStatus::Incomplete
+                } else {
+                    ItemStatus::Completed
+                }
+            }
+            _ => ItemStatus::Completed,
+        };
+        let closed = self
+            .answer
+            .show(&mut self.output, &mut self.writer, &status_of);
+        self.keep(closed);
+    }
+
+    fn keep(&mut self, closed: Vec<Closed>) {
+        self.has_answer |= self.answer.has_shown();
+        for closed in closed {
+            match closed {
+                Closed::Item(at, mut item) => {
+                    if let Some(call_id) = open_call_of(&item.json) {
+                        let status = match item.json["status"].as_str() {
+                            Some("incomplete") => ItemStatus::Incomplete,
+                            _ => ItemStatus::Completed,
+                        };
+                        self.pending.insert(call_id, status);
+                        item.json[TURN] = self.turn.into();
+                    }
+                    self.output.0[at] = Some(item);
+                }
+                Closed::Hosted {
+                    place,
+                    call_id,
+                    item_type,
+                    arguments,
+                } => {
+                    let running = Running {
+                        place,
+                        item_type,
+                        arguments,
+                    };
+                    self.running.insert(call_id, running);
+                }
+            }
+        }
+    }
+
+    fn hosted_done(&mut self, call_id: &str, end: &HostedEnd<'_>) {
+        let Some(running) = self.running.remove(call_id) else {
+            return;
+        };
+        let at = running.place.output_index;
+        let json = items::hosted_item(
+            &running.place.item_id,
+            call_id,
+            &running.item_type,
+            &running.arguments,
+            end,
+        );
+        self.output.0[at] = Some(items::finish(running.place, json, &mut self.writer));
+    }
+
+    fn item_added(&mut self, item: Item) {
+        match item {
+            // The host complains about an answer: it was not valid and nobody saw it.
+            Item::Message(message) if message.role != Role::Assistant => {
+                self.answer.drop_waiting();
+            }
+            // A call of the client that was not made: the history needs its end.
+            Item::FunctionCallOutput(output) => {
+                if self.pending.remove(&output.call_id) == Some(ItemStatus::Completed) {
+                    self.unexecuted(&output.call_id, &output.output);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn unexecuted(&mut self, call_id: &str, output: &CallOutput) {
+        let calls = self.output.0.iter().flatten();
+        let mut calls = calls.filter(|item| item.json["call_id"] == call_id);
+        let is_custom = calls.any(|item| item.json["type"] == "custom_tool_call");
+        let (prefix, kind) = if is_custom {
+            ("ctco", "custom_tool_call_output")
+        } else {
+            ("fco", "function_call_output")
+        };
+        let place = self.output.place(None, prefix);
+        let at = place.output_index;
+        let json = json!({
+            "id": place.item_id, "type": kind, "status": "completed",
+            "call_id": call_id, "output": output, "is_error": true,
+        });
+        self.output.0[at] = Some(items::whole(place, json, &mut self.writer));
+    }
+
+    /// The run is over: closes what is open, and gives what is to be stored and the last events.
+    pub(crate) fn finish(mut self, end: &End, usage: &Usage, now: i64) -> Finished {
+        match end {
+            End::Completed | End::Waiting(_) => {
+                self.answer.judge();
+                self.show(&[]);
+                if !self.has_answer && matches!(end, End::Completed) {
+                    self.add_empty_message();
+                }
+            }
+            End::Incomplete { reason, .. } => self.close_incomplete(reason.as_str()),
+            _ => {}
+        }
+        self.resource.usage = Some(usage_json(usage));
+        match end {
+            End::Completed | End::Waiting(_) => {
+                let is_waiting = matches!(end, End::Waiting(_)) && self.translation.is_agentic;
+                self.resource.status = if is_waiting {
+                    ResponseStatus::RequiresAction
+                } else {
+                    ResponseStatus::Completed
+                };
+                self.resource.completed_at = Some(now);
+                self.terminal("response.completed")
+            }
+            End::Incomplete { reason, .. } => {
+                self.resource.status = ResponseStatus::Incomplete;
+                self.resource.incomplete_details = Some(IncompleteDetails {
+                    reason: reason.as_str().to_owned(),
+                });
+                self.terminal("response.incomplete")
+            }
+            End::Failed { reason, message } => {
+                let error = crate::failure::of_run(reason, message);
+                self.fail(&error)
+            }
+            // `End` may grow; whatever it is, the response did not come to its end.
+            _ => self.cancel(),
+        }
+    }
+
+    /// Ends the response with an error.
+    pub(crate) fn fail(mut self, error: &ApiError) -> Finished {
+        #[derive(Serialize)]
+        struct ErrorEvent<'e> {
+            error: crate::error::ErrorBody<'e>,
+        }
+        let body = ErrorEvent {
+            error: error.body(),
+        };
+        self.writer.write("error", &body);
+        self.resource.status = ResponseStatus::Failed;
+        self.resource.error = Some(ResponseError {
+            code: error.code.as_str().to_owned(),
+            message: error.message.clone(),
+        });
+        self.terminal("response.failed")
+    }
+
+    /// Ends the response because somebody wanted it to stop.
+    pub(crate) fn cancel(mut self) -> Finished {
+        self.resource.status = ResponseStatus::Cancelled;
+        self.resource.error = Some(ResponseError {
+            code: "response_cancelled".to_owned(),
+            message: "the response was cancelled before it was finished".to_owned(),
+        });
+        self.terminal("response.failed")
+    }
+
+    fn close_incomplete(&mut self, reason: &str) {
+        let is_cut = matches!(reason, "max_output_tokens" | "content_filter");
+        let is_judged_whole = !is_cut;
+        if is_judged_whole {
+            self.answer.judge();
+            self.show(&[]);
+        }
+        // The last item was cut off: by the limit, or because the time was over.
+        self.answer.judge();
+        let status = |_: &Item| ItemStatus::Incomplete;
+        let closed = self
+            .answer
+            .show(&mut self.output, &mut self.writer, &status);
+        self.keep(closed);
+        let closed = self.answer.cut(&mut self.writer);
+        self.keep(closed);
+    }
+
+    fn add_empty_message(&mut self) {
+        let place = self.output.place(None, "msg");
+        let at = place.output_index;
+        let open = items::OpenItem::open(place, items::Opening::Message, &mut self.writer);
+        let item = open.close(None, ItemStatus::Completed, &mut self.writer);
+        self.output.0[at] = Some(item);
+    }
+
+    fn terminal(mut self, kind: &'static str) -> Finished {
+        let items: Vec<OutputItem> = self.output.0.drain(..).flatten().collect();
+        let include = self.translation.include;
+        let visible = items.iter().map(|item| items::visible(&item.json, include));
+        self.resource.output = visible.collect();
+        self.write_response(kind);
+        self.resource.output = Vec::new();
+        Finished {
+            resource: self.resource,
+            items,
+            events: self.writer.take(),
+        }
+    }
+}
+
+/// The id of a call that its client is to answer.
+fn open_call_of(item: &Value) -> Option<String> {
+    let kind = item["type"].as_str()?;
+    matches!(
+        kind,
+        "function_call" | "custom_tool_call" | "tool_search_call"
+    )
+    .then(|| item["call_id"].as_str().map(str::to_owned))?
+}
+
+/// Whether the token limit fell into a call.
+fn is_cut(asked: &ToolCall, call: &haft_core::FunctionCall) -> bool {
+    asked.finish == FinishReason::Length
+        && (call.status == Some(ItemStatus::Incomplete)
+            || serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_err())
+}

@@ -1,0 +1,6 @@
+//! The API over real HTTP, with a scripted model behind it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod plain;
+mod support;

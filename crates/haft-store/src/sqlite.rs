@@ -1,0 +1,121 @@
+//! A store in one SQLite file: one writer, some readers.
+
+mod chains;
+mod claim;
+mod cleaning;
+mod connection;
+mod conversations;
+mod events;
+mod failure;
+mod items;
+mod readers;
+mod responses;
+mod schema;
+mod store;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::OpenError;
+use claim::Claim;
+use readers::Readers;
+use writer::Writer;
+
+/// A store in one SQLite file.
+///
+/// All writes go through one thread, which takes what waits into one transaction, commits it, and
+/// acknowledges it then: many writers at a time cost hardly more than one. Reads go beside it, each on
+/// a thread of its own, and see everything that was acknowledged before they started.
+///
+/// Only one store at a time can have the file open; a lock on `<file>.lock` sees to that and ends with
+/// the process. Dropping the store waits until everything that was handed to it is on disk.
+///
+/// The methods need a tokio runtime with its timers enabled.
+pub struct SqliteStore {
+    path: PathBuf,
+    // In the order in which they must go: the writer's last checkpoint wants the readers gone, and the
+    // file must be free only after the writer has let go of it.
+    readers: Readers,
+    writer: Writer,
+    _claim: Claim,
+}
+
+/// How much waits, and for how long.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// So many writes wait before others must wait to wait.
+    queue: usize,
+    /// So many reads happen at a time.
+    readers: usize,
+    /// So long a write waits for a place in the queue, and a read for a connection.
+    wait: Duration,
+    /// So long SQLite waits for a lock that a stranger holds.
+    busy_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            queue: 1024,
+            readers: 4,
+            wait: Duration::from_secs(10),
+            busy_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+impl SqliteStore {
+    /// Opens the store in this file. The file and its directory are made if they are missing, readable
+    /// for their owner only; an older version of the file is brought up to date.
+    ///
+    /// This touches the disk and blocks meanwhile.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("data/haft.db");
+    /// use haft_store::{OpenError, SqliteStore};
+    ///
+    /// let store = SqliteStore::open(&path)?;
+    /// assert!(matches!(SqliteStore::open(&path), Err(OpenError::InUse { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::open_with(path.as_ref(), Limits::default())
+    }
+
+    fn open_with(path: &Path, limits: Limits) -> Result<Self, OpenError> {
+        let claim = Claim::of(path)?;
+        let path = claim.path().to_owned();
+        let connection = connection::open_writer(&path, limits.busy_timeout)?;
+        let writer = Writer::start(connection, limits.queue, limits.wait).map_err(|error| {
+            OpenError::Failed {
+                path: path.clone(),
+                reason: format!("cannot start the writer: {error}"),
+            }
+        })?;
+        tracing::debug!(path = %path.display(), "store opened");
+        Ok(Self {
+            readers: Readers::new(&path, limits),
+            writer,
+            path,
+            _claim: claim,
+        })
+    }
+
+    /// The file, as an absolute path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
