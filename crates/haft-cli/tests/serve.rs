@@ -169,13 +169,17 @@ impl Drop for Running {
 
 #[cfg(unix)]
 impl Running {
-    /// Waits for the page; its lines.
     fn start(folder: &Path) -> (Self, Vec<String>) {
-        use std::io::{BufRead as _, BufReader};
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--model", "offline"];
-        let mut child = haft(folder, &arguments)
+        Self::start_with(haft(folder, &arguments))
+    }
+
+    /// Waits for the page; its lines.
+    fn start_with(mut command: Command) -> (Self, Vec<String>) {
+        use std::io::{BufRead as _, BufReader};
+        let mut child = command
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
@@ -199,7 +203,6 @@ impl Running {
 
 #[cfg(unix)]
 #[test]
-#[ignore = "waits for the server in `serve/server.rs`"]
 fn the_page_comes_when_requests_are_answered_and_its_command_works() {
     let folder = tempfile::tempdir().unwrap();
     let (_running, lines) = Running::start(folder.path());
@@ -220,7 +223,6 @@ fn the_page_comes_when_requests_are_answered_and_its_command_works() {
 
 #[cfg(unix)]
 #[test]
-#[ignore = "waits for the server in `serve/server.rs`"]
 fn a_signal_stops_it_in_peace() {
     for signal in ["TERM", "INT"] {
         let folder = tempfile::tempdir().unwrap();
@@ -229,4 +231,63 @@ fn a_signal_stops_it_in_peace() {
         let status = running.0.wait().unwrap();
         assert_eq!(status.code(), Some(0), "{signal}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn two_servers_do_not_share_a_data_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_running, _) = Running::start(folder.path());
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--model", "offline"];
+    let words = refused(&mut haft(folder.path(), &arguments), 1);
+    assert!(words.contains("in use by another haft"), "{words}");
+    assert!(words.contains("--data-dir"), "{words}");
+}
+
+/// What somebody gets who sends this request; the body comes after the status.
+#[cfg(unix)]
+fn answered(address: &str, headers: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let patience = std::time::Duration::from_secs(30);
+    stream.set_read_timeout(Some(patience)).unwrap();
+    let body = r#"{"input": "hi"}"#;
+    let length = body.len();
+    write!(
+        stream,
+        "POST /v1/responses HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[cfg(unix)]
+#[test]
+fn what_the_file_says_reaches_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = "[server]\napi_key_file = \"door.key\"\nmax_body_bytes = 1024\n\
+                  data_dir = \"mine\"\n[[model]]\nname = \"rules\"\nadapter = \"offline\"\n";
+    fs::write(folder.path().join("haft.toml"), config).unwrap();
+    fs::write(folder.path().join("door.key"), "hunter2\n").unwrap();
+    let arguments = ["serve", "--listen", "127.0.0.1:0"];
+    let (_running, lines) = Running::start_with(haft(folder.path(), &arguments));
+    assert!(folder.path().join("mine/haft.db").exists());
+    let address = lines[0].strip_prefix("listening on http://").unwrap();
+
+    let answer = answered(address, "");
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    let answer = answered(address, "authorization: Bearer hunter2\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.contains(r#""model":"rules""#), "{answer}");
+
+    let page = lines.join("\n");
+    assert!(page.contains("as `haft.toml` says"), "{page}");
+    assert!(!page.contains("hunter2"), "{page}");
+    let curl = lines.last().unwrap();
+    let output = Command::new("sh").args(["-c", curl]).output().unwrap();
+    let events = String::from_utf8(output.stdout).unwrap();
+    assert!(events.contains("event: response.completed"), "{events}");
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use haft::LoopOptions;
 use haft::models::{Adapter, ModelConfig};
+use haft_server::{DialectChoice, UnsupportedTools};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -32,7 +33,7 @@ pub(super) struct ServerTable {
     pub(super) listen: Option<Listen>,
     pub(super) data_dir: Option<PathBuf>,
     pub(super) default_model: Option<String>,
-    pub(super) dialect: Option<Dialect>,
+    pub(super) dialect: Option<DialectChoice>,
     pub(super) unsupported_tools: Option<UnsupportedTools>,
     pub(super) max_body_bytes: Option<Bytes>,
     pub(super) max_runs: Option<usize>,
@@ -47,33 +48,6 @@ pub(super) struct ServerTable {
 pub(super) struct RetentionTable {
     pub(super) max_age: Option<Limit<Age>>,
     pub(super) max_bytes: Option<Limit<Bytes>>,
-}
-
-/// How answers are written where the specification and `OpenAI` differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Dialect {
-    /// As the client seems to expect.
-    #[default]
-    Auto,
-    /// As the specification says.
-    OpenResponses,
-    /// As `OpenAI`'s own clients expect.
-    #[serde(rename = "openai")]
-    OpenAi,
-}
-
-/// What becomes of a hosted tool that nobody provides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum UnsupportedTools {
-    /// Web search is left out, because coding agents always ask for it; all others are refused.
-    #[default]
-    WebSearch,
-    /// All of them are left out.
-    Ignore,
-    /// All of them are refused.
-    Reject,
 }
 
 /// The keys of every table, in the words of whoever reads it.

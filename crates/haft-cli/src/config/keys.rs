@@ -46,6 +46,8 @@ pub(super) fn client_key(
         (None, Some(file)) => {
             let path = in_server("api_key_file");
             let file = document.folder_of(&path).join(file);
+            // It is shown to people who may stand elsewhere.
+            let file = std::path::absolute(&file).unwrap_or(file);
             let secret = read(&file).map_err(|reason| {
                 document
                     .complain(&path, format!("`api_key_file` cannot be used: {reason}"))

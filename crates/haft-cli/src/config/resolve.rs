@@ -6,10 +6,11 @@ use std::time::Duration;
 use haft::LoopOptions;
 use haft::models::http::Secret;
 use haft::models::{Lookup, ModelConfig};
+use haft_server::{DialectChoice, UnsupportedTools};
 
 use super::complaint::Complaint;
 use super::document::{Document, Source, Step};
-use super::file::{Dialect, RetentionTable, UnsupportedTools};
+use super::file::RetentionTable;
 use super::keys::{self, KeySource};
 use super::models;
 use super::values::{Age, Bytes, Limit, Listen, Origin};
@@ -17,13 +18,12 @@ use super::variables::Variables;
 
 /// Everything that a server must know.
 #[derive(Debug, Clone)]
-#[cfg_attr(not(test), expect(dead_code, reason = "for `serve/server.rs`"))]
 pub(crate) struct Resolved {
     pub(crate) listen: Listen,
     pub(crate) data_dir: PathBuf,
-    pub(crate) dialect: Dialect,
+    pub(crate) dialect: DialectChoice,
     pub(crate) unsupported_tools: UnsupportedTools,
-    pub(crate) max_body_bytes: u64,
+    pub(crate) max_body_bytes: usize,
     pub(crate) max_runs: usize,
     pub(crate) api_key: Option<ClientKey>,
     pub(crate) allowed_origins: Vec<Origin>,
@@ -39,7 +39,6 @@ pub(crate) struct Resolved {
 
 /// The key that clients must send.
 #[derive(Debug, Clone)]
-#[cfg_attr(not(test), expect(dead_code, reason = "for `serve/server.rs`"))]
 pub(crate) struct ClientKey {
     pub(crate) secret: Secret,
     /// Where it came from: what may be shown of it.
@@ -76,6 +75,8 @@ pub(crate) fn resolve(
     let in_server = |key| [Step::Key("server"), Step::Key(key)];
 
     let max_body_bytes = server.max_body_bytes.map_or(64 << 20, |Bytes(bytes)| bytes);
+    // More than can be addressed is as good as no limit.
+    let max_body_bytes = usize::try_from(max_body_bytes).unwrap_or(usize::MAX);
     let max_runs = server.max_runs.unwrap_or(256);
     for (key, is_zero) in [
         ("max_body_bytes", max_body_bytes == 0),

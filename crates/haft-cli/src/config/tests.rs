@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use haft::LoopOptions;
 use haft::models::{Adapter, ModelConfig};
+use haft_server::{DialectChoice, UnsupportedTools};
 
-use super::file::{Dialect, UnsupportedTools};
 use super::resolve::Retention;
 use super::*;
 
@@ -69,7 +69,7 @@ fn an_empty_file_means_the_defaults() {
     let resolved = resolved("").unwrap();
     assert_eq!(resolved.listen.to_string(), "127.0.0.1:4141");
     assert_eq!(resolved.data_dir, Path::new("/etc/haft/haft-data"));
-    assert_eq!(resolved.dialect, Dialect::Auto);
+    assert_eq!(resolved.dialect, DialectChoice::Auto);
     assert_eq!(resolved.unsupported_tools, UnsupportedTools::WebSearch);
     assert_eq!(
         (resolved.max_body_bytes, resolved.max_runs),
@@ -117,7 +117,7 @@ fn every_key_is_read() {
         "#,
     )
     .unwrap();
-    assert_eq!(resolved.dialect, Dialect::OpenAi);
+    assert_eq!(resolved.dialect, DialectChoice::OpenAi);
     assert_eq!(resolved.unsupported_tools, UnsupportedTools::Reject);
     assert_eq!((resolved.max_body_bytes, resolved.max_runs), (1 << 20, 2));
     let key = resolved.api_key.unwrap();
@@ -167,7 +167,7 @@ fn variables_win_over_the_file_and_flags_over_variables() {
     assert_eq!(resolved.max_runs, 1, "nobody else said anything");
     assert_eq!(resolved.max_body_bytes, 2048);
     assert_eq!(resolved.allowed_origins.len(), 2);
-    assert_eq!(resolved.dialect, Dialect::OpenResponses);
+    assert_eq!(resolved.dialect, DialectChoice::OpenResponses);
     let options = resolved.loop_options;
     assert_eq!((options.max_rounds, options.retry.attempts), (1, 7));
     assert_eq!(options.retry.base, Duration::from_secs(1));

@@ -170,7 +170,6 @@ impl<T: FromStr<Err = String>> FromStr for Limit<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin(String);
 
-#[cfg_attr(not(test), expect(dead_code, reason = "for `serve/server.rs`"))]
 impl Origin {
     pub(crate) fn as_str(&self) -> &str {
         &self.0

@@ -37,7 +37,7 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     let data_dir = prepare::data_dir(&config.data_dir)?;
     let listener = prepare::listener(&config.listen).await?;
     let address = listener.local_addr().map_err(Failure::of_listening)?;
-    let server = server::build(&config, &choice, &data_dir)?;
+    let server = server::build(&config, &choice, &data_dir, &process_environment)?;
     let page = Welcome {
         address,
         config: &config,
