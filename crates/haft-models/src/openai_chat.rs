@@ -8,9 +8,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::answer::accepts;
+use crate::builders::connection_builders;
 use crate::config::{Parts, process_environment, required_variable};
 use crate::frame::SseParser;
-use crate::http::{Connection, Forwarded, Http, Secret, Timeouts};
+use crate::http::{Connection, Forwarded, Secret};
 use crate::lift::chat::{ChatLift, Recover};
 use crate::lift::{lifted, ready};
 use crate::lower::body::json;
@@ -154,26 +155,7 @@ impl OpenAiChat {
         self
     }
 
-    /// Adds a header to every request.
-    #[must_use]
-    pub fn header(mut self, name: &str, value: impl Into<Secret>) -> Self {
-        self.connection = self.connection.header(name, value.into());
-        self
-    }
-
-    /// Sets how long each wait may take.
-    #[must_use]
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.connection = self.connection.timeouts(timeouts);
-        self
-    }
-
-    /// Shares connections with other models.
-    #[must_use]
-    pub fn http(mut self, http: Http) -> Self {
-        self.connection = self.connection.http(http);
-        self
-    }
+    connection_builders!();
 
     /// Sets what is special about the server.
     #[must_use]

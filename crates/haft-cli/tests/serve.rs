@@ -1,0 +1,293 @@
+//! `haft serve` as a process: what it says, what it refuses, and how it stops.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// `haft`, in a folder, with no variable that would say anything about models.
+fn haft(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
+    for (name, _) in std::env::vars() {
+        if name.starts_with("HAFT_") || name.ends_with("_API_KEY") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
+    command
+}
+
+/// What a command says that fails with this code and prints nothing.
+fn refused(command: &mut Command, code: i32) -> String {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command.output().unwrap();
+    let words = String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(code), "{words}");
+    assert!(stdout.is_empty(), "{words}");
+    words
+}
+
+#[test]
+fn a_bad_file_is_told_with_its_line_by_every_way_to_serve() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = "[server]\n\n  lisen = \"127.0.0.1:0\"\n";
+    fs::write(folder.path().join("haft.toml"), bad).unwrap();
+    let expected = "haft.toml:3:3: unknown key `lisen`\n  |\n3 |   lisen = \"127.0.0.1:0\"\n  |   \
+                    ^^^^^\n  = help: did you mean `listen`?\n";
+    for arguments in [
+        &[][..],
+        &["serve"],
+        &["serve", "--config", "haft.toml"],
+        &["serve", "--listen", "127.0.0.1:0"],
+    ] {
+        let words = refused(&mut haft(folder.path(), arguments), 2);
+        assert_eq!(words, expected, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_named_file_must_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = haft(folder.path(), &["serve", "--config", "gone.toml"]);
+    let words = refused(&mut command, 2);
+    assert!(
+        words.starts_with("gone.toml: there is no such file"),
+        "{words}"
+    );
+    assert!(words.contains("haft init gone.toml"), "{words}");
+}
+
+#[test]
+fn a_file_that_is_no_text_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("haft.toml"), b"[server]\n\xff").unwrap();
+    let words = refused(&mut haft(folder.path(), &["serve"]), 2);
+    assert!(words.contains("not UTF-8"), "{words}");
+    fs::remove_file(folder.path().join("haft.toml")).unwrap();
+    fs::create_dir(folder.path().join("haft.toml")).unwrap();
+    let words = refused(&mut haft(folder.path(), &["serve"]), 2);
+    assert!(words.contains("cannot be read"), "{words}");
+}
+
+#[test]
+fn a_bad_variable_is_told_with_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = haft(folder.path(), &["serve"]);
+    let words = refused(command.env("HAFT_SERVER__LISTEN", "nowhere"), 2);
+    assert!(words.starts_with("HAFT_SERVER__LISTEN: "), "{words}");
+    let mut command = haft(folder.path(), &["serve"]);
+    let words = refused(command.env("HAFT_LOG", "haft=loud"), 2);
+    assert!(words.starts_with("HAFT_LOG: "), "{words}");
+}
+
+#[test]
+fn a_key_never_reaches_a_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[[model]]\nname = \"a\"\nadapter = \"anthropic\"\napi_key = \"sk-hunter2\"\n";
+    fs::write(folder.path().join("haft.toml"), text).unwrap();
+    let words = refused(&mut haft(folder.path(), &["serve"]), 2);
+    assert!(words.contains("api_key_env"), "{words}");
+    assert!(!words.contains("hunter2"), "{words}");
+}
+
+#[test]
+fn an_occupied_port_is_told_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut command = haft(folder.path(), &["serve", "--listen", &address]);
+    let words = refused(command.args(["--model", "offline"]), 1);
+    assert!(
+        words.starts_with(&format!("haft: cannot listen on `{address}`: ")),
+        "{words}"
+    );
+    assert!(words.contains("--listen 127.0.0.1:0"), "{words}");
+
+    // The flag wins over the variable, and the variable over the file.
+    fs::write(
+        folder.path().join("haft.toml"),
+        "[server]\nlisten = \"192.0.2.1:1\"\n",
+    )
+    .unwrap();
+    let mut command = haft(folder.path(), &["serve", "--model", "offline"]);
+    let words = refused(command.env("HAFT_SERVER__LISTEN", &address), 1);
+    assert!(words.contains(&address), "{words}");
+    let mut command = haft(folder.path(), &["serve", "--model", "offline"]);
+    command.env("HAFT_SERVER__LISTEN", "192.0.2.1:2");
+    let words = refused(command.args(["--listen", &address]), 1);
+    assert!(words.contains(&address), "{words}");
+}
+
+#[test]
+fn a_data_folder_that_cannot_be_is_told_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("occupied"), "").unwrap();
+    let arguments = ["serve", "--model", "offline", "--data-dir", "occupied/data"];
+    let words = refused(&mut haft(folder.path(), &arguments), 1);
+    assert!(
+        words.starts_with("haft: cannot write to the data folder"),
+        "{words}"
+    );
+    assert!(words.contains("--data-dir"), "{words}");
+}
+
+#[test]
+fn a_model_of_the_command_line_without_its_key_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["serve", "--model", "anthropic:claude-sonnet-5"];
+    let words = refused(&mut haft(folder.path(), &arguments), 1);
+    assert!(words.contains("`ANTHROPIC_API_KEY` is not set"), "{words}");
+}
+
+#[test]
+fn help_tells_of_every_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = haft(folder.path(), &["serve", "--help"]).output().unwrap();
+    insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
+}
+
+/// A server that is killed if its test fails.
+#[cfg(unix)]
+struct Running(std::process::Child);
+
+#[cfg(unix)]
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(unix)]
+impl Running {
+    fn start(folder: &Path) -> (Self, Vec<String>) {
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--model", "offline"];
+        Self::start_with(haft(folder, &arguments))
+    }
+
+    /// Waits for the page; its lines.
+    fn start_with(mut command: Command) -> (Self, Vec<String>) {
+        use std::io::{BufRead as _, BufReader};
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let running = Self(child);
+        let mut lines = Vec::new();
+        for line in out.lines() {
+            lines.push(line.unwrap());
+            if lines.last().unwrap().starts_with("curl ") {
+                break;
+            }
+        }
+        (running, lines)
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.0.id().to_string();
+        let status = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_page_comes_when_requests_are_answered_and_its_command_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_running, lines) = Running::start(folder.path());
+    let address = lines[0].strip_prefix("listening on http://").unwrap();
+    assert!(!address.ends_with(":0"), "{address}");
+    let data_dir = folder.path().canonicalize().unwrap().join("haft-data");
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.ends_with(data_dir.to_str().unwrap()))
+    );
+    let curl = lines.last().unwrap();
+    let output = Command::new("sh").args(["-c", curl]).output().unwrap();
+    let events = String::from_utf8(output.stdout).unwrap();
+    assert!(events.contains("haft:clock"), "{events}");
+    assert!(events.contains("event: response.completed"), "{events}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_stops_it_in_peace() {
+    for signal in ["TERM", "INT"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut running, _) = Running::start(folder.path());
+        running.signal(signal);
+        let status = running.0.wait().unwrap();
+        assert_eq!(status.code(), Some(0), "{signal}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn two_servers_do_not_share_a_data_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_running, _) = Running::start(folder.path());
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--model", "offline"];
+    let words = refused(&mut haft(folder.path(), &arguments), 1);
+    assert!(words.contains("in use by another haft"), "{words}");
+    assert!(words.contains("--data-dir"), "{words}");
+}
+
+/// What somebody gets who sends this request; the body comes after the status.
+#[cfg(unix)]
+fn answered(address: &str, headers: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let patience = std::time::Duration::from_secs(30);
+    stream.set_read_timeout(Some(patience)).unwrap();
+    let body = r#"{"input": "hi"}"#;
+    let length = body.len();
+    write!(
+        stream,
+        "POST /v1/responses HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[cfg(unix)]
+#[test]
+fn what_the_file_says_reaches_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = "[server]\napi_key_file = \"door.key\"\nmax_body_bytes = 1024\n\
+                  data_dir = \"mine\"\n[[model]]\nname = \"rules\"\nadapter = \"offline\"\n";
+    fs::write(folder.path().join("haft.toml"), config).unwrap();
+    fs::write(folder.path().join("door.key"), "hunter2\n").unwrap();
+    let arguments = ["serve", "--listen", "127.0.0.1:0"];
+    let (_running, lines) = Running::start_with(haft(folder.path(), &arguments));
+    assert!(folder.path().join("mine/haft.db").exists());
+    let address = lines[0].strip_prefix("listening on http://").unwrap();
+
+    let answer = answered(address, "");
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    let answer = answered(address, "authorization: Bearer hunter2\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    assert!(answer.contains(r#""model":"rules""#), "{answer}");
+
+    let page = lines.join("\n");
+    assert!(page.contains("as `haft.toml` says"), "{page}");
+    assert!(!page.contains("hunter2"), "{page}");
+    let curl = lines.last().unwrap();
+    let output = Command::new("sh").args(["-c", curl]).output().unwrap();
+    let events = String::from_utf8(output.stdout).unwrap();
+    assert!(events.contains("event: response.completed"), "{events}");
+}
