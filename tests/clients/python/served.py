@@ -99,6 +99,8 @@ adapter = "offline"
 name = "double"
 adapter = "openai-chat"
 model = "double-1"
+# Some helpers take names of this form only.
+aliases = ["gpt-double"]
 base_url = "{backend.base_url}"
 capabilities = {{ image_input = true }}
 chat = {{ server = "openai" }}

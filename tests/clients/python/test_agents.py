@@ -258,7 +258,7 @@ def test_a_session_is_compacted(connect, backend):
             session_id="s",
             underlying_session=SQLiteSession("s"),
             client=client,
-            model="double",
+            model="gpt-double",
             should_trigger_compaction=lambda _: False,
         )
         await Runner.run(guide, "I am Ada.", session=session, run_config=QUIET)
@@ -327,8 +327,12 @@ def test_a_tool_that_fails_is_told_to_the_model(connect, backend):
     async def work(client):
         return await Runner.run(agent(client, tools=[broken]), "Try it.", run_config=QUIET)
 
-    assert run(connect, work).final_output == "It is broken."
-    assert "no luck" in backend.messages[-1]["content"]
+    result = run(connect, work)
+    assert result.final_output == "It is broken."
+    # What the SDK makes of the exception is what the model reads.
+    [told] = [item["output"] for item in result.to_input_list() if item.get("output")]
+    assert "error" in told
+    assert backend.messages[-1]["content"] == told
 
 
 def test_errors_come_through(connect, backend):

@@ -3,6 +3,7 @@
 import openai
 import pytest
 
+from conftest import CLIENT
 from helpers import WEATHER, calls, output, user
 
 HISTORY = [
@@ -87,8 +88,6 @@ def test_a_forged_item_is_refused(client, backend):
 
 
 def test_a_sealed_item_survives_a_restart(serve, backend):
-    from conftest import CLIENT
-
     server = serve()
     backend.say("SUMMARY-7")
     with openai.OpenAI(base_url=server.base_url, **CLIENT) as client:

@@ -90,8 +90,8 @@ def test_a_key_is_asked_for_where_one_is_set(serve):
         created = client.responses.create(model="offline", input="hi")
         assert created.status == "completed"
         with client.responses.connect() as connection:
-            connection.response.create(model="offline", input="hi")
-            assert connection.recv().type == "response.created"
+            connection.response.create(model="gone", input="hi")
+            assert connection.recv().error.code == "model_not_found"
     with openai.OpenAI(base_url=server.base_url, **{**CLIENT, "api_key": "wrong"}) as client:
         for attempt in (
             lambda: client.responses.create(model="offline", input="hi"),

@@ -6,8 +6,8 @@ import json
 import openai
 import pytest
 
-from backend import PATIENCE, Gate
-from helpers import plain, types
+from backend import PATIENCE, Gate, Reply
+from helpers import ended, plain, types
 
 MESSAGE = [
     "response.created",
@@ -108,8 +108,6 @@ def test_raw_thoughts_come_under_the_name_that_the_sdk_knows(client, backend):
 
 
 def test_a_refusal_is_a_part_of_its_own(client, backend):
-    from backend import Reply
-
     backend.add(Reply(refusal="I will not."))
     with client.responses.stream(model="double", input="Do it.") as stream:
         events = list(stream)
@@ -129,11 +127,14 @@ def test_a_token_limit_ends_a_stream_with_its_own_event(client, backend):
     assert final.output_text == "Once upon"
 
 
-def test_a_break_in_mid_stream_tells_the_error_and_then_the_failure(client, backend):
-    backend.say("some words that never end", cut_after=3)
+@pytest.mark.parametrize("cut_after", [1, 2, 3, 4])
+def test_a_break_in_mid_stream_tells_the_error_and_then_the_failure(client, backend, cut_after):
+    backend.say("some words that never end", cut_after=cut_after)
     events = list(client.responses.create(model="double", input="hi", stream=True))
     *_, error, failed = events
     assert (error.type, failed.type) == ("error", "response.failed")
+    deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert deltas == ["some ", "words ", "that "][: cut_after - 1]
     assert error.code and error.message
     assert failed.response.status == "failed"
     assert failed.response.error.code == error.code
@@ -158,8 +159,6 @@ def test_a_client_that_goes_away_stops_the_model(client, backend):
     stream.close()
     assert gate.gone.wait(PATIENCE)
     # The run of a client that went away counts as cancelled.
-    from helpers import ended
-
     assert ended(client, id).status == "cancelled"
 
 
