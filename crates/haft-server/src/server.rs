@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::serve::ListenerExt as _;
 use haft_catalog::Catalog;
 use haft_core::{Cancel, Retention, Store};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::app::{App, ConversationLocks, now};
@@ -164,10 +165,11 @@ impl Server {
         let router = self.router();
         let stopping = Cancel::new();
         let told = stopping.clone();
-        let served = axum::serve(listener, router).with_graceful_shutdown(async move {
-            shutdown.await;
-            told.cancel();
-        });
+        let served =
+            axum::serve(listener.tap_io(send_at_once), router).with_graceful_shutdown(async move {
+                shutdown.await;
+                told.cancel();
+            });
         let overdue = async {
             stopping.cancelled().await;
             self.stop_background().await;
@@ -198,6 +200,13 @@ impl Server {
         if tokio::time::timeout(STOP_WAIT, over).await.is_err() {
             tracing::warn!("background runs did not end in time");
         }
+    }
+}
+
+/// Events are small and each is waited for.
+fn send_at_once(connection: &mut TcpStream) {
+    if let Err(error) = connection.set_nodelay(true) {
+        tracing::debug!(%error, "a connection collects what it sends");
     }
 }
 
