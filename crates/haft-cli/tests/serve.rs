@@ -11,7 +11,8 @@ use std::process::{Command, Output, Stdio};
 fn haft(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
     for (name, _) in std::env::vars() {
-        if name.starts_with("HAFT_") || name.ends_with("_API_KEY") {
+        let providers = ["HAFT_", "OPENAI_", "ANTHROPIC_", "OLLAMA_"];
+        if providers.iter().any(|provider| name.starts_with(provider)) {
             command.env_remove(name);
         }
     }
@@ -290,4 +291,59 @@ fn what_the_file_says_reaches_the_server() {
     let output = Command::new("sh").args(["-c", curl]).output().unwrap();
     let events = String::from_utf8(output.stdout).unwrap();
     assert!(events.contains("event: response.completed"), "{events}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_providers_key_in_the_environment_picks_the_model_and_stays_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = haft(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    command.env("ANTHROPIC_API_KEY", "hunter2");
+    command.env("ANTHROPIC_MODEL", "claude-of-tests");
+    let (_running, lines) = Running::start_with(command);
+    let page = lines.join("\n");
+    assert!(page.contains("claude-of-tests by anthropic"), "{page}");
+    assert!(
+        page.contains("because `ANTHROPIC_API_KEY` is set"),
+        "{page}"
+    );
+    assert!(!page.contains("hunter2"), "{page}");
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_answers_on_this_machine_is_used() {
+    use haft::testing::{ScriptedServer, say};
+    let model = ScriptedServer::start([say("I was here all the time.")])
+        .await
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = haft(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    command.env("OLLAMA_HOST", model.url());
+    let asked = tokio::task::spawn_blocking(move || {
+        let (_running, lines) = Running::start_with(command);
+        let address = lines[0].strip_prefix("listening on http://").unwrap();
+        (answered(address, ""), lines.join("\n"))
+    });
+    let (answer, page) = asked.await.unwrap();
+    assert!(
+        page.contains("because it answers at http://127.0.0.1:"),
+        "{page}"
+    );
+    assert!(answer.contains("I was here all the time."), "{answer}");
+}
+
+#[cfg(unix)]
+#[test]
+fn folders_that_may_be_searched_make_a_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("docs")).unwrap();
+    let config = "[search_files]\nfolders = [\"docs\"]\n";
+    fs::write(folder.path().join("haft.toml"), config).unwrap();
+    let (_running, lines) = Running::start(folder.path());
+    let tools = lines
+        .iter()
+        .find(|line| line.starts_with("  tools"))
+        .unwrap();
+    assert!(tools.contains("haft:search_files"), "{tools}");
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use haft::LoopOptions;
 use haft::models::{Adapter, ModelConfig};
+use haft_hosted::FileSearchConfig;
 use haft_server::{DialectChoice, UnsupportedTools};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -23,7 +24,7 @@ pub(super) struct FileConfig {
     #[serde(rename = "loop")]
     pub(super) loop_options: LoopOptions,
     pub(super) retention: RetentionTable,
-    pub(super) search_files: Option<toml::Table>,
+    pub(super) search_files: Option<FileSearchConfig>,
 }
 
 /// `[server]`.
@@ -51,12 +52,13 @@ pub(super) struct RetentionTable {
 }
 
 /// The keys of every table, in the words of whoever reads it.
-pub(super) fn tables() -> [(&'static str, Vec<String>); 5] {
+pub(super) fn tables() -> [(&'static str, Vec<String>); 6] {
     [
         ("`[server]`", keys_of::<ServerTable>()),
         ("`[[model]]`", keys_of::<ModelConfig>()),
         ("`[loop]`", keys_of::<LoopOptions>()),
         ("`[retention]`", keys_of::<RetentionTable>()),
+        ("`[search_files]`", keys_of::<FileSearchConfig>()),
         ("the top of the file", keys_of::<FileConfig>()),
     ]
 }

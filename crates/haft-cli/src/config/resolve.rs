@@ -6,6 +6,7 @@ use std::time::Duration;
 use haft::LoopOptions;
 use haft::models::http::Secret;
 use haft::models::{Lookup, ModelConfig};
+use haft_hosted::FileSearchConfig;
 use haft_server::{DialectChoice, UnsupportedTools};
 
 use super::complaint::Complaint;
@@ -33,8 +34,8 @@ pub(crate) struct Resolved {
     pub(crate) models: Vec<ModelConfig>,
     pub(crate) loop_options: LoopOptions,
     pub(crate) retention: Retention,
-    /// `[search_files]`, its folders made absolute by the file's own folder.
-    pub(crate) search_files: Option<toml::Table>,
+    /// What may be searched, if anything.
+    pub(crate) search_files: Option<FileSearchConfig>,
 }
 
 /// The key that clients must send.
@@ -117,9 +118,9 @@ pub(crate) fn resolve(
         models,
         loop_options: said.loop_options,
         retention: retention(&said.retention),
-        search_files: said.search_files.map(|table| {
+        search_files: said.search_files.map(|search| {
             let path = [Step::Key("search_files"), Step::Key("folders")];
-            from_folder(table, document.folder_of(&path))
+            search.relative_to(document.folder_of(&path))
         }),
     })
 }
@@ -162,19 +163,4 @@ fn check_limits(document: &Document<'_>, options: &LoopOptions) -> Result<(), Co
         }
         _ => Ok(()),
     }
-}
-
-/// The table with its `folders` as seen from this folder: each a path, or a table with one.
-fn from_folder(mut table: toml::Table, folder: &Path) -> toml::Table {
-    let folders = table.get_mut("folders").and_then(toml::Value::as_array_mut);
-    for entry in folders.into_iter().flatten() {
-        let path = match entry {
-            toml::Value::Table(table) => table.get_mut("path"),
-            entry => Some(entry),
-        };
-        if let Some(toml::Value::String(path)) = path {
-            *path = folder.join(&*path).to_string_lossy().into_owned();
-        }
-    }
-    table
 }

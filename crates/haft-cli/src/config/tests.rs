@@ -139,10 +139,11 @@ fn every_key_is_read() {
             max_bytes: None
         }
     );
-    let folders = &resolved.search_files.unwrap()["folders"];
-    assert_eq!(folders[0].as_str(), Some("/etc/haft/docs"));
-    assert_eq!(folders[1].as_str(), Some("/srv/wiki"));
-    assert_eq!(folders[2]["path"].as_str(), Some("/etc/haft/notes"));
+    let folders = resolved.search_files.unwrap().folders;
+    let paths: Vec<_> = folders.iter().map(|folder| folder.path.as_path()).collect();
+    let expected = ["/etc/haft/docs", "/srv/wiki", "/etc/haft/notes"];
+    assert_eq!(paths, expected.map(Path::new));
+    assert_eq!(folders[2].name.as_deref(), Some("mine"));
 }
 
 #[test]
@@ -160,6 +161,7 @@ fn variables_win_over_the_file_and_flags_over_variables() {
         ("HAFT_LOOP__REPAIR", "true"),
         ("HAFT_LOOP__MAX_TOTAL_TOKENS", "1000"),
         ("HAFT_RETENTION__MAX_BYTES", "4096"),
+        ("HAFT_SEARCH_FILES__FOLDERS", "docs,notes"),
     ];
     let resolved = resolved_with(file, &variables, Flags::default()).unwrap();
     assert_eq!(resolved.listen.to_string(), "127.0.0.1:2");
@@ -175,6 +177,8 @@ fn variables_win_over_the_file_and_flags_over_variables() {
     assert_eq!(options.max_total_tokens, Some(1000));
     assert!(options.repair);
     assert_eq!(resolved.retention.max_bytes, Some(4096));
+    let search = resolved.search_files.unwrap();
+    assert_eq!(search.folders[1].path, Path::new("notes"), "seen from here");
 
     let flags = Flags {
         listen: Some("127.0.0.1:3".parse().unwrap()),
@@ -316,6 +320,14 @@ const BAD_FILES: &[(&str, &str)] = &[
     (
         "a script that is not there",
         "[[model]]\nname = \"a\"\nadapter = \"scripted\"\nscript = \"gone.jsonl\"\n",
+    ),
+    (
+        "a misspelt key of the search",
+        "[search_files]\nfolder = [\"docs\"]\n",
+    ),
+    (
+        "a misspelt key of a folder",
+        "[search_files]\nfolders = [\n  \"docs\",\n  { path = \"wiki\", nam = \"w\" },\n]\n",
     ),
     (
         "an MCP server",

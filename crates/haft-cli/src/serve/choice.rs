@@ -3,13 +3,13 @@
 use std::future::Future;
 
 use haft::models::http::Http;
+use haft::models::probe::{self, Found};
 use haft::models::{Adapter, Lookup, ModelConfig, from_config_with};
 
 use super::failure::Failure;
-use super::surroundings::Found;
 use crate::arguments::ModelChoice;
 
-/// What requests call a model that nobody named.
+/// What requests may call the only model, whatever it is.
 const USUAL_NAME: &str = "default";
 
 /// The models of a server.
@@ -58,23 +58,20 @@ impl Choice {
 /// The model of `--model`, with its key and address from the usual variables.
 pub(crate) fn by_flag(flag: &ModelChoice, lookup: Lookup<'_>) -> Result<ModelConfig, Failure> {
     let (adapter, name) = match flag {
-        ModelChoice::Offline => return Ok(usual(Adapter::Offline, None)),
+        ModelChoice::Offline => return Ok(offline()),
         ModelChoice::OpenAiChat(name) => (Adapter::OpenaiChat, name),
         ModelChoice::OpenAiResponses(name) => (Adapter::OpenaiResponses, name),
         ModelChoice::Anthropic(name) => (Adapter::Anthropic, name),
         ModelChoice::Ollama(name) => (Adapter::Ollama, name),
     };
-    let mut config = usual(adapter, Some(name));
+    let mut config = usual(ModelConfig::new(name, adapter));
     let given = |name: &str| lookup(name).filter(|value| !value.trim().is_empty());
-    let (key, address) = match adapter {
-        Adapter::Anthropic => (Some("ANTHROPIC_API_KEY"), "ANTHROPIC_BASE_URL"),
-        Adapter::Ollama => (None, "OLLAMA_HOST"),
-        _ => (Some("OPENAI_API_KEY"), "OPENAI_BASE_URL"),
+    let (key, base_url) = match adapter {
+        Adapter::Anthropic => (Some("ANTHROPIC_API_KEY"), given("ANTHROPIC_BASE_URL")),
+        Adapter::Ollama => (None, ollama_address(lookup)),
+        _ => (Some("OPENAI_API_KEY"), given("OPENAI_BASE_URL")),
     };
-    config.base_url = given(address).map(|address| match adapter {
-        Adapter::Ollama => ollama_address(address.trim()),
-        _ => address,
-    });
+    config.base_url = base_url;
     // The provider itself wants a key; a server of one's own gets one if there is one.
     if config.base_url.is_none() || key.is_some_and(|key| given(key).is_some()) {
         config.api_key_env = key.map(str::to_owned);
@@ -84,21 +81,11 @@ pub(crate) fn by_flag(flag: &ModelChoice, lookup: Lookup<'_>) -> Result<ModelCon
     Ok(config)
 }
 
-/// `OLLAMA_HOST` as Ollama reads it: scheme, host and port may be missing.
-fn ollama_address(host: &str) -> String {
-    if host.contains("://") {
-        return host.to_owned();
-    }
-    let (name, port) = match host.rsplit_once(':') {
-        Some((name, port)) if port.parse::<u16>().is_ok() => (name, port),
-        _ => (host, "11434"),
-    };
-    // What a server listens on is not where one reaches it.
-    let name = match name {
-        "" | "0.0.0.0" => "127.0.0.1",
-        name => name,
-    };
-    format!("http://{name}:{port}")
+/// Where Ollama is, by its own variable.
+fn ollama_address(lookup: Lookup<'_>) -> Option<String> {
+    let mut places = probe::usual_places(lookup).into_iter();
+    let place = places.find(|place| place.adapter == Adapter::Ollama);
+    place.map(|place| place.base_url)
 }
 
 /// What is there without being named: a provider's key in the environment, else a server on its
@@ -107,34 +94,30 @@ pub(crate) async fn found(
     by_key: Option<ModelConfig>,
     on_this_machine: impl Future<Output = Option<Found>>,
 ) -> Choice {
-    if let Some(mut config) = by_key {
+    if let Some(config) = by_key {
         let variable = config.api_key_env.clone().unwrap_or_default();
-        if config.name != USUAL_NAME && !config.aliases.iter().any(|it| it == USUAL_NAME) {
-            config.aliases.push(USUAL_NAME.to_owned());
-        }
-        return Choice::new(vec![config], Reason::Variable(variable));
+        return Choice::new(vec![usual(config)], Reason::Variable(variable));
     }
     match on_this_machine.await {
         Some(found) => {
-            let mut config = usual(found.adapter, Some(&found.model));
-            config.base_url = Some(found.base_url.clone());
+            let config = usual(found.config());
             let base_url = found.base_url;
             Choice::new(vec![config], Reason::Answers { base_url })
         }
-        None => Choice::new(vec![usual(Adapter::Offline, None)], Reason::Nothing),
+        None => Choice::new(vec![offline()], Reason::Nothing),
     }
 }
 
-/// An entry that requests reach by the usual name, and by the provider's.
-fn usual(adapter: Adapter, name: Option<&str>) -> ModelConfig {
-    let mut config = ModelConfig::new(USUAL_NAME, adapter);
-    config.model = name.map(str::to_owned);
-    config.aliases = name
-        .into_iter()
-        .filter(|it| *it != USUAL_NAME)
-        .map(str::to_owned)
-        .collect();
+/// The entry, which requests reach by its own name and by the usual one.
+fn usual(mut config: ModelConfig) -> ModelConfig {
+    if config.name != USUAL_NAME {
+        config.aliases.push(USUAL_NAME.to_owned());
+    }
     config
+}
+
+fn offline() -> ModelConfig {
+    usual(ModelConfig::new("offline", Adapter::Offline))
 }
 
 #[cfg(test)]
@@ -156,8 +139,8 @@ mod tests {
         assert!(error.contains("`ANTHROPIC_API_KEY` is not set"), "{error}");
 
         let chat = flagged("openai-chat:qwen3", &[("OPENAI_BASE_URL", "http://h/v1")]).unwrap();
-        assert_eq!((chat.name.as_str(), chat.model()), ("default", "qwen3"));
-        assert_eq!(chat.aliases, ["qwen3"]);
+        assert_eq!(chat.name, "qwen3");
+        assert_eq!(chat.aliases, ["default"]);
         assert_eq!(
             chat.api_key_env, None,
             "a server of one's own may want none"
@@ -195,6 +178,7 @@ mod tests {
                 adapter: Adapter::Ollama,
                 base_url: String::from("http://127.0.0.1:11434"),
                 model: String::from("qwen3"),
+                server: None,
             })
         };
         let choice = found(Some(by_key), async { panic!("nobody is to be asked") }).await;
@@ -203,7 +187,8 @@ mod tests {
         assert_eq!(choice.reason, Reason::Variable("ANTHROPIC_API_KEY".into()));
 
         let choice = found(None, local()).await;
-        assert_eq!(choice.default_model, "default");
+        assert_eq!(choice.default_model, "qwen3");
+        assert_eq!(choice.models[0].aliases, ["default"]);
         let config = &choice.models[0];
         assert_eq!((config.adapter, config.model()), (Adapter::Ollama, "qwen3"));
         let base_url = String::from("http://127.0.0.1:11434");

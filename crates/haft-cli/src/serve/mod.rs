@@ -10,14 +10,13 @@ mod log;
 mod prepare;
 mod server;
 mod stop;
-mod surroundings;
 mod welcome;
 
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use haft::models::{Lookup, process_environment};
+use haft::models::{Lookup, probe, process_environment};
 
 use self::choice::Choice;
 use self::failure::Failure;
@@ -73,8 +72,8 @@ async fn configured(
     let models = std::mem::take(&mut config.models);
     let choice = match (models.is_empty(), is_flagged) {
         (true, _) => {
-            let by_key = surroundings::from_environment(lookup);
-            choice::found(by_key, surroundings::on_this_machine()).await
+            let by_key = probe::from_environment(lookup);
+            choice::found(by_key, probe::local(probe::PATIENCE)).await
         }
         (false, true) => Choice::new(models, choice::Reason::Flag),
         (false, false) => Choice::new(models, choice::Reason::File(source.name)),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use haft::Catalog;
 use haft::models::http::Http;
 use haft::models::{Lookup, from_config_with};
+use haft_hosted::HostedOptions;
 use haft_server::{ApiKey, ModelEntry, Server, ServerOptions};
 use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
@@ -17,6 +18,9 @@ use crate::config::Resolved;
 
 /// The file in the data folder that keeps responses and conversations.
 const STORE: &str = "haft.db";
+
+/// The file in the data folder that keeps what was read of the folders that are searched.
+const INDEX: &str = "search.db";
 
 /// A server that is ready to listen.
 pub(super) struct Ready {
@@ -31,10 +35,6 @@ pub(super) fn build(
     data_dir: &Path,
     lookup: Lookup<'_>,
 ) -> Result<Ready, Failure> {
-    if config.search_files.is_some() {
-        let failure = Failure::new("this version of haft cannot search files yet");
-        return Err(failure.remedy("remove `[search_files]` from the configuration"));
-    }
     let store = SqliteStore::open(data_dir.join(STORE)).map_err(|error| match error {
         OpenError::InUse { path } => {
             let path = path.display();
@@ -43,7 +43,7 @@ pub(super) fn build(
         }
         error => told(error),
     })?;
-    let (catalog, tools) = hosted_tools()?;
+    let (catalog, tools) = hosted_tools(config, data_dir)?;
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)
         .catalog(catalog)
@@ -86,14 +86,14 @@ fn told(error: impl std::error::Error) -> Failure {
 }
 
 /// The tools that the server runs by itself, and the types by which requests name them.
-fn hosted_tools() -> Result<(Catalog, Vec<String>), Failure> {
+fn hosted_tools(config: &Resolved, data_dir: &Path) -> Result<(Catalog, Vec<String>), Failure> {
     let catalog = Catalog::new();
-    let mut types = Vec::new();
-    for tool in [haft_hosted::calculate(), haft_hosted::clock()] {
-        let tool = tool.map_err(told)?;
-        types.push(format!("haft:{}", tool.definition().name()));
-        catalog.register(tool).map_err(told)?;
-    }
+    let options = HostedOptions {
+        search: config.search_files.clone(),
+        index: data_dir.join(INDEX),
+    };
+    let names = haft_hosted::register(&catalog, options).map_err(told)?;
+    let types = names.iter().map(|name| format!("haft:{name}")).collect();
     Ok((catalog, types))
 }
 
