@@ -2,8 +2,8 @@
 
 use futures_util::stream;
 use haft_core::{
-    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelEvent, ModelRequest,
-    ModelResponse, ModelStream, Streaming,
+    BoxFuture, Capabilities, FinishReason, ForcedChoice, Item, Model, ModelError, ModelEvent,
+    ModelRequest, ModelResponse, ModelStream, Streaming,
 };
 use serde_json::Value;
 
@@ -63,10 +63,12 @@ impl OfflineModel {
             let words = "There is no message of the user to answer.".to_owned();
             vec![Item::assistant(noticed([words]))]
         };
+        let (items, finish) = cut(items, request.options.max_output_tokens);
         let output_bytes: usize = items.iter().map(bytes_of).sum();
         let response = ModelResponse::of(items);
         ModelResponse {
             model: Some("offline".to_owned()),
+            finish,
             ..response.with_usage(tokens(input_bytes(request)), tokens(output_bytes))
         }
     }
@@ -87,6 +89,26 @@ fn act(request: &ModelRequest, text: &str) -> Vec<Item> {
         items.push(Item::function_call(id, call.name, arguments));
     }
     items
+}
+
+/// What of an answer fits: a message that is too long ends inside, and nothing follows it. Calls are
+/// made whole.
+fn cut(items: Vec<Item>, max_tokens: Option<u64>) -> (Vec<Item>, FinishReason) {
+    let max_bytes = max_tokens.map_or(u64::MAX, |tokens| tokens.saturating_mul(BYTES_OF_TOKEN));
+    let mut left = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    let mut kept = Vec::new();
+    for item in items {
+        if let Item::Message(message) = &item
+            && message.text().len() > left
+        {
+            let text = message.text();
+            kept.push(Item::assistant(&text[..text.floor_char_boundary(left)]));
+            return (kept, FinishReason::Length);
+        }
+        left = left.saturating_sub(bytes_of(&item));
+        kept.push(item);
+    }
+    (kept, FinishReason::Normal)
 }
 
 fn input_bytes(request: &ModelRequest) -> usize {
@@ -110,9 +132,13 @@ fn bytes_of(item: &Item) -> usize {
     }
 }
 
-/// About four bytes make a token, and nothing is free.
+/// About so many bytes make a token.
+const BYTES_OF_TOKEN: u64 = 4;
+
+/// Nothing is free.
 fn tokens(bytes: usize) -> u64 {
-    u64::try_from(bytes.div_ceil(4).max(1)).unwrap_or(u64::MAX)
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    bytes.div_ceil(BYTES_OF_TOKEN).max(1)
 }
 
 /// The events of an answer, text word by word.

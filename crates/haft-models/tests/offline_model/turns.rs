@@ -1,8 +1,8 @@
 //! Which tools are called, and what is said when.
 
 use haft_core::{
-    AllowedMode, AllowedTools, Conversation, FunctionCallOutput, Item, ModelEvent, ModelOptions,
-    ModelRequest, Streaming, ToolChoice,
+    AllowedMode, AllowedTools, Conversation, FinishReason, FunctionCallOutput, Item, ModelEvent,
+    ModelOptions, ModelRequest, Streaming, ToolChoice,
 };
 use haft_models::offline::NOTICE;
 use serde_json::json;
@@ -238,4 +238,20 @@ async fn usage_grows_with_what_is_sent() {
     assert_eq!(small.requests, 1);
     assert!(small.output_tokens > 0);
     assert!(large.input_tokens > small.input_tokens + 1000);
+}
+
+#[tokio::test]
+async fn an_answer_over_its_token_limit_is_cut_and_says_so() {
+    let whole = respond(request(Vec::new(), "A very long story, please")).await;
+    let text = whole.items[0].text();
+    for (limit, is_cut) in [(16, true), (4096, false)] {
+        let mut limited = request(Vec::new(), "A very long story, please");
+        limited.options.max_output_tokens = Some(limit);
+        let response = respond(limited).await;
+        let said = response.items[0].text();
+        assert!(text.starts_with(&said));
+        assert_eq!(said.len() < text.len(), is_cut);
+        assert_eq!(response.finish == FinishReason::Length, is_cut);
+        assert!(response.usage.unwrap().output_tokens <= limit);
+    }
 }
