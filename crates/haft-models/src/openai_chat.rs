@@ -59,6 +59,9 @@ pub struct ChatQuirks {
     /// Whether the limit is called `max_completion_tokens` instead of `max_tokens`; so it is at
     /// `OpenAI`.
     pub max_completion_tokens: Option<bool>,
+    /// Whether the server knows `verbosity`, `service_tier`, `safety_identifier` and
+    /// `prompt_cache_key`, which strict servers refuse; so it does at `OpenAI`.
+    pub openai_members: Option<bool>,
     /// Whether calls that the model writes as JSON into its text are taken as calls. Text then
     /// comes in one piece at the end. Such calls bear `recovered: true`.
     pub recover_calls: bool,
@@ -253,6 +256,7 @@ impl OpenAiChat {
             } else {
                 "max_tokens"
             },
+            openai_members: self.quirks.openai_members.unwrap_or(is_openai),
             profile: if is_openai {
                 Profile::Openai
             } else {
