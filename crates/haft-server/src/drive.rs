@@ -40,7 +40,7 @@ pub(crate) enum Signal {
 pub(crate) struct Ended {
     /// With the items that the client may see.
     pub(crate) resource: ResponseResource,
-    /// All of its items, for whoever goes on from it.
+    /// Its context and all of its items, for whoever goes on from it.
     pub(crate) records: Vec<Record>,
 }
 
@@ -124,6 +124,8 @@ pub(crate) struct Job {
     pub(crate) translator: Translator,
     pub(crate) place: Place,
     pub(crate) include: Include,
+    /// Everything that the model was to know.
+    pub(crate) context: Vec<Record>,
     /// Held until the run is over.
     pub(crate) lock: Option<ConversationLock>,
     pub(crate) permit: OwnedSemaphorePermit,
@@ -153,6 +155,18 @@ impl Job {
         tokio::spawn(self.drive(app, Listener::Live(live)));
     }
 
+    /// Ends it without asking the model: a warm-up.
+    pub(crate) async fn warm_up(mut self, app: &App) -> (Vec<WireEvent>, Ended) {
+        let mut events = self.translator.begin();
+        let finished = keep(app, &self.place, self.translator.warm_up(now())).await;
+        events.extend(finished.events);
+        let ended = Ended {
+            resource: finished.resource,
+            records: self.context,
+        };
+        (events, ended)
+    }
+
     async fn drive(mut self, app: Arc<App>, mut listener: Listener) {
         let begun = self.translator.begin();
         listener.tell(begun, &self.plan.cancel).await;
@@ -178,7 +192,8 @@ impl Job {
             }
         };
         let finished = keep(&app, &self.place, finished).await;
-        let records = finished.items.iter().map(record_of).collect();
+        let mut records = std::mem::take(&mut self.context);
+        records.extend(finished.items.iter().map(record_of));
         let mut resource = finished.resource;
         let shown = finished.items.iter();
         let shown = shown.map(|item| visible(&item.json, self.include));

@@ -1,13 +1,13 @@
 //! The server: put together, then served on a listener.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use haft_catalog::Catalog;
-use haft_core::{Retention, Store};
+use haft_core::{Cancel, Retention, Store};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -24,7 +24,7 @@ const CLEANING_PAUSE: Duration = Duration::from_mins(1);
 /// How much goes at once when it is cleaned.
 const CLEANING_BATCH: usize = 200;
 
-/// How long background runs may take to end when the server stops.
+/// How long connections and background runs may take to end when the server stops.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
 /// An Open Responses server.
@@ -162,8 +162,24 @@ impl Server {
         }
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
         let router = self.router();
-        let served = axum::serve(listener, router).with_graceful_shutdown(shutdown);
-        let served = served.await;
+        let stopping = Cancel::new();
+        let told = stopping.clone();
+        let served = axum::serve(listener, router).with_graceful_shutdown(async move {
+            shutdown.await;
+            told.cancel();
+        });
+        let overdue = async {
+            stopping.cancelled().await;
+            self.stop_background().await;
+            tokio::time::sleep(STOP_WAIT).await;
+        };
+        let served = tokio::select! {
+            served = served.into_future() => served,
+            () = overdue => {
+                tracing::warn!("some connections did not end in time");
+                Ok(())
+            }
+        };
         cleaner.abort();
         self.stop_background().await;
         served
@@ -176,7 +192,7 @@ impl Server {
         }
         let over = async {
             for run in &live {
-                run.over().await;
+                run.settled().await;
             }
         };
         if tokio::time::timeout(STOP_WAIT, over).await.is_err() {

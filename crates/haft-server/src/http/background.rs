@@ -54,7 +54,7 @@ pub(super) async fn start(
     tokio::spawn({
         let live = Arc::clone(&live);
         async move {
-            live.over().await;
+            live.settled().await;
             watched.live.remove(&live.owner, &live.id);
         }
     });

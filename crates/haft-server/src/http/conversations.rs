@@ -14,11 +14,8 @@ use crate::app::{App, Caller, now, store_failed};
 use crate::context::conversation_not_found;
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::{
-    InputItem, ItemsQuery, ListPage, Vocabulary, new_id, read_metadata, visible_item,
+    ConversationBody, InputItem, ItemsBody, ItemsQuery, ListPage, Vocabulary, new_id, visible_item,
 };
-
-/// How many items may be added at once.
-const MAX_ITEMS: usize = 20;
 
 fn shown(conversation: &StoredConversation) -> Value {
     let metadata: Value = serde_json::from_str(conversation.metadata.get()).unwrap_or_default();
@@ -39,69 +36,44 @@ async fn load(app: &App, owner: &Owner, id: &str) -> Result<StoredConversation, 
     found.ok_or_else(|| conversation_not_found(id))
 }
 
-fn members(body: Value) -> Result<Map<String, Value>, ApiError> {
-    match body {
-        Value::Object(members) => Ok(members),
-        _ => Err(ApiError::new(
-            ErrorCode::InvalidType,
-            "the body must be a JSON object",
-        )),
-    }
-}
-
-fn metadata(body: &mut Map<String, Value>) -> Result<Option<Map<String, Value>>, ApiError> {
-    match body.shift_remove("metadata") {
-        None | Some(Value::Null) => Ok(None),
-        Some(metadata) => read_metadata(metadata, "metadata").map(Some),
-    }
-}
-
-/// Items as they come in, ready to be kept.
-async fn items(
+/// Reads a body by the words that this server knows.
+fn read<T>(
     app: &App,
-    owner: &Owner,
-    body: &mut Map<String, Value>,
-) -> Result<Option<Vec<StoredItem>>, ApiError> {
-    let given = match body.shift_remove("items") {
-        None | Some(Value::Null) => return Ok(None),
-        Some(given) => given,
-    };
-    if let Value::Array(list) = &given
-        && list.len() > MAX_ITEMS
-    {
-        let message = format!(
-            "`items` has {} entries: add at most {MAX_ITEMS} at once",
-            list.len()
-        );
-        return Err(ApiError::new(ErrorCode::InvalidValue, message).at("items"));
-    }
-    let mut items = Vec::new();
-    for item in read(app, given)? {
-        items.push(match item {
-            InputItem::Item(record) => record.stored().map_err(|error| {
-                tracing::error!(%error, "an item cannot be written");
-                ApiError::new(ErrorCode::ServerError, "an item cannot be written")
-            })?,
-            InputItem::Reference { id, param } => {
-                let found = app.store.item(owner, &id).await.map_err(store_failed)?;
-                found.ok_or_else(|| item_not_found(&id).at(param))?
-            }
-            InputItem::CompactionTrigger => {
-                let message = "a `compaction_trigger` is for requests, not for conversations";
-                return Err(ApiError::new(ErrorCode::UnsupportedItemType, message).at("items"));
-            }
-        });
-    }
-    Ok(Some(items))
-}
-
-fn read(app: &App, given: Value) -> Result<Vec<InputItem>, ApiError> {
+    body: Value,
+    read: impl FnOnce(Value, &Vocabulary<'_>) -> Result<T, ApiError>,
+) -> Result<T, ApiError> {
     let is_vendor_type = |tool_type: &str| app.is_vendor_type(tool_type);
     let words = Vocabulary {
         is_vendor_type: &is_vendor_type,
         schemas: &JsonSchemaFactory,
     };
-    InputItem::read_list(given, "items", &words)
+    read(body, &words)
+}
+
+/// Items as they come in, ready to be kept.
+async fn kept(
+    app: &App,
+    owner: &Owner,
+    given: Vec<InputItem>,
+) -> Result<Vec<StoredItem>, ApiError> {
+    let mut items = Vec::new();
+    for item in given {
+        match item {
+            InputItem::Item(record) => {
+                items.push(record.stored().map_err(|error| {
+                    tracing::error!(%error, "an item cannot be written");
+                    ApiError::new(ErrorCode::ServerError, "an item cannot be written")
+                })?);
+            }
+            InputItem::Reference { id, param } => {
+                let found = app.store.item(owner, &id).await.map_err(store_failed)?;
+                items.push(found.ok_or_else(|| item_not_found(&id).at(param))?);
+            }
+            // Refused when it was read.
+            InputItem::CompactionTrigger => {}
+        }
+    }
+    Ok(items)
 }
 
 fn item_not_found(id: &str) -> ApiError {
@@ -116,15 +88,19 @@ pub(super) async fn create(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = body::read_optional_json(request, app.options.max_body_bytes).await?;
-    let mut body = members(body.unwrap_or_else(|| json!({})))?;
-    let metadata = metadata(&mut body)?.unwrap_or_default();
-    let items = items(&app, &caller.owner, &mut body).await?;
+    let body = read(
+        &app,
+        body.unwrap_or_else(|| json!({})),
+        ConversationBody::read,
+    )?;
+    let items = kept(&app, &caller.owner, body.items).await?;
+    let metadata = body.metadata.unwrap_or_default();
     let conversation = record(new_id("conv"), now(), &metadata)?;
     let put = app
         .store
         .put_conversation(&caller.owner, conversation.clone());
     put.await.map_err(store_failed)?;
-    if let Some(items) = items.filter(|items| !items.is_empty()) {
+    if !items.is_empty() {
         let added = app
             .store
             .append_items(&caller.owner, &conversation.id, items);
@@ -166,7 +142,8 @@ pub(super) async fn update(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = body::read_json(request, app.options.max_body_bytes).await?;
-    let metadata = metadata(&mut members(body)?)?.ok_or_else(|| {
+    let body = read(&app, body, ConversationBody::read)?;
+    let metadata = body.metadata.ok_or_else(|| {
         ApiError::new(
             ErrorCode::MissingRequiredParameter,
             "`metadata` is missing: only it can be changed",
@@ -205,11 +182,8 @@ pub(super) async fn add(
 ) -> Result<Response, ApiError> {
     let include = ItemsQuery::read(query.as_deref())?.include;
     let body = body::read_json(request, app.options.max_body_bytes).await?;
-    let items = items(&app, &caller.owner, &mut members(body)?).await?;
-    let items = items.filter(|items| !items.is_empty()).ok_or_else(|| {
-        let message = "`items` is missing or empty: send 1 to 20 items";
-        ApiError::new(ErrorCode::MissingRequiredParameter, message).at("items")
-    })?;
+    let body = read(&app, body, ItemsBody::read)?;
+    let items = kept(&app, &caller.owner, body.items).await?;
     // A run that is under way has read the conversation already.
     let _lock = app.conversations.lock(&caller.owner, &id)?;
     let added = app.store.append_items(&caller.owner, &id, items.clone());

@@ -9,6 +9,7 @@ mod reply;
 mod responses;
 mod retrieve;
 mod sse;
+mod websocket;
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let v1 = Router::new()
         .route(
             "/responses",
-            post(responses::create).get(responses::upgrade),
+            post(responses::create).get(websocket::upgrade),
         )
         .route("/responses/input_tokens", post(responses::input_tokens))
         .route(

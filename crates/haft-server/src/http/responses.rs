@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, Uri};
+use axum::http::HeaderValue;
 use axum::response::Response;
 use haft_hydrate::JsonSchemaFactory;
 use serde_json::{Value, json};
@@ -43,11 +43,6 @@ pub(super) async fn create(
     Ok(response)
 }
 
-/// `GET /responses` is for WebSockets only.
-pub(super) async fn upgrade(method: Method, uri: Uri) -> ApiError {
-    super::wrong_method(method, uri).await
-}
-
 /// Reads a body by the words that this server knows.
 pub(crate) fn read(app: &App, body: Value, door: Door) -> Result<CreateRequest, ApiError> {
     let is_vendor_type = |tool_type: &str| app.is_vendor_type(tool_type);
@@ -85,6 +80,7 @@ pub(crate) async fn prepare(
             is_stored: request.store,
         },
         include: request.include,
+        context: context.inherited.into_iter().chain(context.input).collect(),
         lock: context.lock.take(),
         permit,
     })

@@ -94,7 +94,7 @@ pub(super) async fn delete(
 ) -> Result<Response, ApiError> {
     if let Some(live) = app.live.get(&caller.owner, &id) {
         live.cancel.cancel();
-        live.over().await;
+        live.settled().await;
     }
     let deleted = app.store.delete_response(&caller.owner, &id).await;
     if !deleted.map_err(store_failed)? {

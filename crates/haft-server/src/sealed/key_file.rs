@@ -163,9 +163,10 @@ fn private() -> OpenOptions {
 #[cfg(unix)]
 fn check_private(path: &Path, file: &File) -> Result<(), KeyFileError> {
     use std::os::unix::fs::PermissionsExt as _;
+    const OTHERS: u32 = 0o077;
     let metadata = file.metadata();
-    let mode = metadata.map_err(|source| KeyFileError::io(path, source))?;
-    if mode.permissions().mode() & 0o077 == 0 {
+    let metadata = metadata.map_err(|source| KeyFileError::io(path, source))?;
+    if metadata.permissions().mode() & OTHERS == 0 {
         Ok(())
     } else {
         Err(KeyFileError::TooOpen { path: path.into() })

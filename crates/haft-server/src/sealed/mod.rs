@@ -85,7 +85,7 @@ impl SealingKeys {
         key.key
             .seal_in_place_append_tag(
                 Nonce::assume_unique_for_key(nonce),
-                Aad::from(bound_to(&key.id, owner)),
+                Aad::from(bound_to(key.id, owner)),
                 &mut body,
             )
             .map_err(|_| SealError::Failed)?;
@@ -117,7 +117,7 @@ impl SealingKeys {
             .key
             .open_in_place(
                 Nonce::assume_unique_for_key(*nonce),
-                Aad::from(bound_to(id, owner)),
+                Aad::from(bound_to(*id, owner)),
                 &mut body,
             )
             .map_err(|_| UnsealError)?
@@ -133,8 +133,8 @@ pub(crate) fn is_sealed(text: &str) -> bool {
 }
 
 /// What a sealed text is bound to besides its content.
-fn bound_to(key_id: &[u8; KEY_ID_BYTES], owner: &str) -> Vec<u8> {
-    [PREFIX.as_bytes(), key_id, owner.as_bytes()].concat()
+fn bound_to(key_id: [u8; KEY_ID_BYTES], owner: &str) -> Vec<u8> {
+    [PREFIX.as_bytes(), &key_id, owner.as_bytes()].concat()
 }
 
 impl SealingKey {

@@ -386,6 +386,14 @@ impl Translator {
         }
     }
 
+    /// Ends the response without asking the model.
+    pub(crate) fn warm_up(mut self, now: i64) -> Finished {
+        self.resource.usage = Some(usage_json(&Usage::default()));
+        self.resource.status = ResponseStatus::Completed;
+        self.resource.completed_at = Some(now);
+        self.terminal("response.completed")
+    }
+
     /// Ends the response with an error.
     pub(crate) fn fail(mut self, error: &ApiError) -> Finished {
         #[derive(Serialize)]

@@ -44,7 +44,8 @@ fn a_page_is_written_with_the_bytes_of_the_store() {
 
 #[test]
 fn an_empty_page_has_no_ids() {
-    let page = ListPage::of(&Page::default(), Include::default());
+    let empty = Page::default();
+    let page = ListPage::of(&empty, Include::default());
     assert_eq!(
         serde_json::to_value(&page).unwrap(),
         json!({"object": "list", "data": [], "first_id": Value::Null, "last_id": Value::Null,

@@ -13,7 +13,7 @@ pub(crate) use ids::new_id;
 pub(crate) use list::{ListPage, unknown_after};
 pub(crate) use query::{ItemsQuery, RetrieveQuery};
 pub(crate) use read::{
-    Door, Fields, Standing, Vocabulary, read_metadata, standing_in, validate_choice,
+    ConversationBody, Door, ItemsBody, Standing, Vocabulary, standing_in, validate_choice,
 };
 pub(crate) use request::{
     CreateRequest, CustomTool, FunctionTool, Include, InputItem, InputRecord, ReasoningOptions,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 /// The body of `POST /responses`, every default applied.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "the API has so many")]
 pub(crate) struct CreateRequest {
     pub(crate) model: Option<String>,
     /// None if the request has no `input`; then something else must give the context.
@@ -57,6 +58,7 @@ pub(crate) struct RequestEcho {
 
 /// One entry of `input`.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "nearly every entry is an item")]
 pub(crate) enum InputItem {
     /// An item, in the form in which it is stored and listed.
     Item(InputRecord),

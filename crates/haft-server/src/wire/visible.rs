@@ -13,6 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::request::Include;
+use crate::history::TURN;
 
 /// A stored item as its owner sees it; the bytes of the store where nothing has to change.
 pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawValue> {
@@ -31,6 +32,7 @@ pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawVa
 
 /// Makes an item what its owner may see; `id` is its id if it does not say one itself.
 pub(crate) fn make_visible(item: &mut Map<String, Value>, id: &str, include: Include) {
+    item.shift_remove(TURN);
     if item.get("type").is_none_or(Value::is_null) {
         item.insert(String::from("type"), "message".into());
     }
@@ -101,6 +103,8 @@ struct Glance<'j> {
     namespace: Option<&'j RawValue>,
     #[serde(borrow, default, deserialize_with = "even_null")]
     created_by: Option<&'j RawValue>,
+    /// [`TURN`]
+    haft_turn: Option<IgnoredAny>,
 }
 
 /// A member that is there, be it null.
@@ -116,7 +120,7 @@ impl<'j> Glance<'j> {
     }
 
     fn is_visible_as_it_is(&self, include: Include) -> bool {
-        let has_head = self.id.is_some() && self.status.is_some();
+        let has_head = self.id.is_some() && self.status.is_some() && self.haft_turn.is_none();
         let content = self.content.map_or("", RawValue::get);
         let nullable = [
             self.phase,

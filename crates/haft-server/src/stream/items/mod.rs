@@ -8,7 +8,6 @@ use haft_core::{Item, ItemStatus};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::history::TURN;
 use crate::wire::{Include, make_visible};
 
 use super::event::Writer;
@@ -137,7 +136,6 @@ impl OpenItem {
 pub(crate) fn visible(item: &Value, include: Include) -> Value {
     let mut item = item.clone();
     if let Some(members) = item.as_object_mut() {
-        members.shift_remove(TURN);
         make_visible(members, "", include);
     }
     item

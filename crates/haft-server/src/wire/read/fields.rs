@@ -52,6 +52,10 @@ impl Fields {
     }
 
     /// A member that may be missing.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "a form is made where it is used"
+    )]
     pub(crate) fn get<F: Form>(&mut self, key: &str, form: F) -> Read<Option<F::Output>> {
         match self.take(key) {
             Some(value) => form.read(value, &self.at(key)).map(Some),

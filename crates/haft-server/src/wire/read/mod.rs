@@ -5,6 +5,7 @@
 //! here is refused with the path to it. Nothing is looked up, fetched or run.
 
 mod choice;
+mod conversation;
 mod create;
 mod fields;
 mod forms;
@@ -18,9 +19,13 @@ mod tools;
 #[cfg(test)]
 mod choice_tests;
 #[cfg(test)]
+mod conversation_tests;
+#[cfg(test)]
 mod create_tests;
 #[cfg(test)]
 mod items_tests;
+#[cfg(test)]
+mod refusals;
 #[cfg(test)]
 mod tools_tests;
 
@@ -30,8 +35,7 @@ use haft_hydrate::JsonSchemaFactory;
 use crate::error::ApiError;
 
 pub(crate) use choice::{Standing, standing_in, validate_choice};
-pub(crate) use fields::Fields;
-pub(crate) use options::read_metadata;
+pub(crate) use conversation::{ConversationBody, ItemsBody};
 
 /// What was read, or what is wrong and where.
 pub(crate) type Read<T> = Result<T, ApiError>;

@@ -16,7 +16,7 @@ const MAX_KEY: usize = 64;
 const MAX_VALUE: usize = 512;
 
 /// `metadata`: a few texts by name.
-pub(crate) fn read_metadata(value: Value, path: &str) -> Read<Map<String, Value>> {
+pub(super) fn read_metadata(value: Value, path: &str) -> Read<Map<String, Value>> {
     let Value::Object(pairs) = value else {
         return Err(wrong_type(path, "an object of strings", &value));
     };

@@ -1,0 +1,244 @@
+//! One connection: its queue, its memory of the last response, its age.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use serde_json::{Map, Value};
+use tokio::time::{Instant, sleep_until};
+
+use super::message::{Wish, envelope, steer_failed, with_stream_id};
+use crate::app::{App, Caller};
+use crate::context::Remembered;
+use crate::drive::{Ended, Follower, Signal};
+use crate::error::{ApiError, ErrorCode};
+use crate::http::responses;
+use crate::stream::WireEvent;
+use crate::wire::{Door, ResponseStatus};
+
+/// How many responses may wait for the one under way.
+const MAX_QUEUE: usize = 16;
+
+/// How long nothing may be heard before the other end is asked for a sign.
+const PING_PAUSE: Duration = Duration::from_secs(30);
+
+/// The other end has gone.
+struct Gone;
+
+pub(super) struct Connection {
+    socket: WebSocket,
+    app: Arc<App>,
+    caller: Caller,
+    /// What is to be done, in order; mistakes are answered in their turn too.
+    queue: VecDeque<Result<Map<String, Value>, ApiError>>,
+    memory: Option<Remembered>,
+    old_at: Instant,
+    ping_at: Instant,
+}
+
+impl Connection {
+    pub(super) fn new(socket: WebSocket, app: Arc<App>, caller: Caller) -> Self {
+        let now = Instant::now();
+        Self {
+            socket,
+            old_at: now + app.options.websocket_age,
+            ping_at: now + PING_PAUSE,
+            app,
+            caller,
+            queue: VecDeque::new(),
+            memory: None,
+        }
+    }
+
+    /// Serves it until it is closed or too old.
+    pub(super) async fn run(mut self) {
+        while self.step().await.is_ok() {}
+    }
+
+    async fn step(&mut self) -> Result<(), Gone> {
+        if Instant::now() >= self.old_at {
+            return self.retire().await;
+        }
+        match self.queue.pop_front() {
+            Some(Ok(body)) => self.turn(body).await,
+            Some(Err(error)) => self.refuse(&error, None).await,
+            None => {
+                tokio::select! {
+                    message = self.socket.recv() => self.hear(message).await,
+                    () = sleep_until(self.ping_at) => self.ping().await,
+                    () = sleep_until(self.old_at) => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Says that the connection is too old, and closes it.
+    async fn retire(&mut self) -> Result<(), Gone> {
+        let error = ApiError::new(
+            ErrorCode::ConnectionLimitReached,
+            "this connection is too old: open another",
+        );
+        self.refuse(&error, None).await?;
+        let close = CloseFrame {
+            code: close_code::NORMAL,
+            reason: "too old".into(),
+        };
+        // It is over, whether the other end hears of it or not.
+        let _ = self.socket.send(Message::Close(Some(close))).await;
+        Err(Gone)
+    }
+
+    async fn ping(&mut self) -> Result<(), Gone> {
+        self.ping_at = Instant::now() + PING_PAUSE;
+        let ping = Message::Ping(bytes::Bytes::new());
+        self.socket.send(ping).await.map_err(|_| Gone)
+    }
+
+    /// Takes a message in.
+    async fn hear(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), Gone> {
+        self.ping_at = Instant::now() + PING_PAUSE;
+        let wish = match message {
+            Some(Ok(Message::Text(text))) => Wish::read(text.as_bytes()),
+            Some(Ok(Message::Binary(bytes))) => Wish::read(&bytes),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
+            Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Gone),
+        };
+        let wish = match wish {
+            Ok(Wish::Create(body)) => Ok(body),
+            Ok(Wish::Steer(wish)) => return self.send(steer_failed(&wish)).await,
+            Err(error) => Err(error),
+        };
+        if self.queue.len() >= MAX_QUEUE {
+            let message = format!(
+                "{MAX_QUEUE} responses are waiting on this connection: wait for one of them, try \
+                 again in 1s"
+            );
+            let error = ApiError::new(ErrorCode::RateLimitExceeded, message);
+            let error = error.retry_after(Duration::from_secs(1));
+            return self.send(envelope(&error)).await;
+        }
+        self.queue.push_back(wish);
+        Ok(())
+    }
+
+    async fn send(&mut self, text: String) -> Result<(), Gone> {
+        self.ping_at = Instant::now() + PING_PAUSE;
+        let sent = self.socket.send(Message::Text(text.into())).await;
+        sent.map_err(|_| Gone)
+    }
+
+    /// Answers a turn with an error. What it went on from is forgotten.
+    async fn refuse(&mut self, error: &ApiError, previous: Option<&str>) -> Result<(), Gone> {
+        self.forget(previous);
+        self.send(envelope(error)).await
+    }
+
+    fn forget(&mut self, previous: Option<&str>) {
+        let is_it = |memory: &mut Remembered| Some(memory.response_id.as_str()) == previous;
+        self.memory.take_if(is_it);
+    }
+
+    async fn turn(&mut self, body: Map<String, Value>) -> Result<(), Gone> {
+        let text = |key: &str| body.get(key).and_then(Value::as_str).map(str::to_owned);
+        let (stream_id, previous) = (text("stream_id"), text("previous_response_id"));
+        let request = responses::read(&self.app, Value::Object(body), Door::WebSocket);
+        let mut request = match request {
+            Ok(request) => request,
+            Err(error) => return self.refuse(&error, previous.as_deref()).await,
+        };
+        request.stream = true;
+        let memory = self.memory.as_ref();
+        let job = responses::prepare(&self.app, &self.caller, &request, memory).await;
+        let job = match job {
+            Ok(job) => job,
+            Err(error) => return self.refuse(&error, previous.as_deref()).await,
+        };
+        let stream_id = stream_id.as_deref();
+        if !request.generate {
+            let (events, ended) = job.warm_up(&self.app).await;
+            self.tell(&events, stream_id).await?;
+            self.remember(ended, previous.as_deref());
+            return Ok(());
+        }
+        let follower = job.follow(Arc::clone(&self.app), true);
+        match self.follow(follower, stream_id).await? {
+            Ok(ended) => self.remember(ended, previous.as_deref()),
+            Err(error) => self.refuse(&error, previous.as_deref()).await?,
+        }
+        Ok(())
+    }
+
+    /// Passes a run's events on. What fails before the model shows a sign is told by an envelope.
+    async fn follow(
+        &mut self,
+        mut follower: Follower,
+        stream_id: Option<&str>,
+    ) -> Result<Result<Ended, ApiError>, Gone> {
+        let mut first = Vec::new();
+        let mut has_begun = false;
+        let begin_at = Instant::now() + self.app.options.answer_wait;
+        loop {
+            tokio::select! {
+                signal = follower.next() => match signal {
+                    Some(Signal::Events(events)) if has_begun => {
+                        self.tell(&events, stream_id).await?;
+                    }
+                    Some(Signal::Events(events)) => first.extend(events),
+                    Some(Signal::Answering) => {
+                        has_begun |= follower.commitment.begin();
+                        self.tell(&std::mem::take(&mut first), stream_id).await?;
+                    }
+                    Some(Signal::Refused(error)) => return Ok(Err(error)),
+                    Some(Signal::Ended(ended)) => {
+                        self.tell(&first, stream_id).await?;
+                        return Ok(Ok(*ended));
+                    }
+                    None => {
+                        let message = "the run broke off without saying why";
+                        return Ok(Err(ApiError::new(ErrorCode::ServerError, message)));
+                    }
+                },
+                message = self.socket.recv() => self.hear(message).await?,
+                () = sleep_until(begin_at), if !has_begun => {
+                    // If the run was refused in this very moment, that is what comes next.
+                    if follower.commitment.begin() {
+                        has_begun = true;
+                        self.tell(&std::mem::take(&mut first), stream_id).await?;
+                    } else {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                () = sleep_until(self.ping_at) => self.ping().await?,
+            }
+        }
+    }
+
+    async fn tell(&mut self, events: &[WireEvent], stream_id: Option<&str>) -> Result<(), Gone> {
+        for event in events {
+            // One end per turn: the response itself says that it failed.
+            if &*event.kind == "error" {
+                continue;
+            }
+            let (_, json) = self.caller.dialect.render(&event.kind, &event.json);
+            self.send(with_stream_id(&json, stream_id)).await?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what the next turn may go on from.
+    fn remember(&mut self, ended: Ended, previous: Option<&str>) {
+        let status = ended.resource.status;
+        if matches!(status, ResponseStatus::Failed | ResponseStatus::Cancelled) {
+            return self.forget(previous);
+        }
+        let mut records = ended.records;
+        for record in &mut records {
+            record.param = None;
+        }
+        self.memory = Some(Remembered {
+            response_id: ended.resource.id,
+            records,
+        });
+    }
+}
