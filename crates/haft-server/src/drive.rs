@@ -361,7 +361,15 @@ impl Listener {
     }
 
     async fn answering(&mut self, cancel: &Cancel) {
-        if let Self::Follower { signals, .. } = self {
+        if let Self::Follower {
+            signals,
+            commitment,
+            wants_events: true,
+        } = self
+        {
+            // Decided here and not where it is read: a run that breaks off at once must not be
+            // refused to somebody who was already told of its beginning.
+            commitment.begin();
             send(signals, Signal::Answering, cancel).await;
         }
     }
