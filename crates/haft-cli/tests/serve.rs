@@ -2,27 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod support;
+
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
-/// `haft`, in a folder, with no variable that would say anything about models.
-fn haft(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
-    for (name, _) in std::env::vars() {
-        let providers = ["HAFT_", "OPENAI_", "ANTHROPIC_", "OLLAMA_"];
-        if providers.iter().any(|provider| name.starts_with(provider)) {
-            command.env_remove(name);
-        }
-    }
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        .stdin(Stdio::null());
-    command
-}
+#[cfg(unix)]
+use support::Running;
+use support::haft;
 
 /// What a command says that fails with this code and prints nothing.
 fn refused(command: &mut Command, code: i32) -> String {
@@ -154,52 +142,6 @@ fn help_tells_of_every_flag() {
     let folder = tempfile::tempdir().unwrap();
     let output = haft(folder.path(), &["serve", "--help"]).output().unwrap();
     insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
-}
-
-/// A server that is killed if its test fails.
-#[cfg(unix)]
-struct Running(std::process::Child);
-
-#[cfg(unix)]
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-#[cfg(unix)]
-impl Running {
-    fn start(folder: &Path) -> (Self, Vec<String>) {
-        let arguments = ["serve", "--listen", "127.0.0.1:0", "--model", "offline"];
-        Self::start_with(haft(folder, &arguments))
-    }
-
-    /// Waits for the page; its lines.
-    fn start_with(mut command: Command) -> (Self, Vec<String>) {
-        use std::io::{BufRead as _, BufReader};
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        let running = Self(child);
-        let mut lines = Vec::new();
-        for line in out.lines() {
-            lines.push(line.unwrap());
-            if lines.last().unwrap().starts_with("curl ") {
-                break;
-            }
-        }
-        (running, lines)
-    }
-
-    fn signal(&self, name: &str) {
-        let id = self.0.id().to_string();
-        let status = Command::new("kill").args(["-s", name, &id]).status();
-        assert!(status.unwrap().success());
-    }
 }
 
 #[cfg(unix)]

@@ -1,5 +1,6 @@
 //! `OpenAI`'s Chat Completions, as most servers speak it.
 
+use bytes::Bytes;
 use haft_core::{
     BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
     Streaming, UnsupportedContent,
@@ -206,14 +207,24 @@ impl OpenAiChat {
     pub async fn forward(&self, mut body: Map<String, Value>) -> Result<Forwarded, ModelError> {
         body.insert("model".into(), self.model.as_str().into());
         let is_streamed = body.get("stream").and_then(Value::as_bool) == Some(true);
-        let accept = accepts(if is_streamed {
+        let streaming = if is_streamed {
             Streaming::Pieces
         } else {
             Streaming::Whole
-        });
-        self.connection
-            .forward(PATH, json(&body).into(), accept)
-            .await
+        };
+        self.forward_bytes(json(&body).into(), streaming).await
+    }
+
+    /// [`forward`](Self::forward) for a body that is ready to be sent: not a byte of it changes, so
+    /// its `model` must be what the server calls it ([`name`](Model::name)) and its `stream` what
+    /// `streaming` says.
+    pub async fn forward_bytes(
+        &self,
+        body: Bytes,
+        streaming: Streaming,
+    ) -> Result<Forwarded, ModelError> {
+        let accept = accepts(streaming);
+        self.connection.forward(PATH, body, accept).await
     }
 
     fn server(&self) -> ChatServer {

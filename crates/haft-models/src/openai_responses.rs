@@ -209,6 +209,10 @@ impl Model for OpenAiResponses {
         responses::unsupported(item, &self.settings.capabilities)
     }
 
+    fn reads_compaction(&self) -> bool {
+        true
+    }
+
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
         Box::pin(async move {
             let lowered = responses::lower(&request, &self.settings)?;

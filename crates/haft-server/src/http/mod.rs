@@ -3,6 +3,7 @@
 mod background;
 mod body;
 mod caller;
+mod chat;
 mod conversations;
 mod models;
 mod origin;
@@ -59,6 +60,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             "/conversations/{id}/items/{item_id}",
             get(conversations::item).delete(conversations::delete_item),
         )
+        .route("/chat/completions", post(chat::complete))
         .route("/models", get(models::list))
         .route("/models/{id}", get(models::retrieve));
     Router::new()
