@@ -10,7 +10,6 @@ mod envelope;
 mod read;
 mod write;
 
-
 pub(crate) use envelope::Envelope;
 pub(crate) use read::ChatRequest;
 pub(crate) use write::{ChunkWriter, Completion, Heading, error_frame};
