@@ -1,6 +1,7 @@
 //! The Open Responses API over HTTP, SSE and WebSocket.
 
 mod app;
+mod compaction;
 mod context;
 mod drive;
 mod error;
