@@ -1,9 +1,11 @@
 //! A run under way: its events go to whoever follows, its end into the store, then the end is told.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use haft_core::{Cancel, ModelErrorKind, Owner, StoredItem, StoredResponse, Usage};
 use haft_engine::{End, EventKind, FailedReason};
 use serde_json::value::to_raw_value;
@@ -155,7 +157,14 @@ impl Job {
 
     /// Starts it in the background, where it goes on whoever listens.
     pub(crate) fn run_live(self, app: Arc<App>, live: Arc<LiveRun>) {
-        tokio::spawn(self.drive(app, Listener::Live(live)));
+        tokio::spawn(async move {
+            let driven = AssertUnwindSafe(self.drive(app, Listener::Live(Arc::clone(&live))));
+            if let Err(panic) = driven.catch_unwind().await {
+                let panic = haft_core::panic_text(&*panic);
+                tracing::error!(panic, id = live.id, "a background run broke");
+                live.end().await;
+            }
+        });
     }
 
     /// Ends it without asking the model: a warm-up.
@@ -375,7 +384,15 @@ impl Listener {
     }
 
     async fn answering(&mut self, cancel: &Cancel) {
-        if let Self::Follower { signals, .. } = self {
+        if let Self::Follower {
+            signals,
+            commitment,
+            wants_events: true,
+        } = self
+        {
+            // Decided here and not where it is read: a run that breaks off at once must not be
+            // refused to somebody who was already told of its beginning.
+            commitment.begin();
             send(signals, Signal::Answering, cancel).await;
         }
     }

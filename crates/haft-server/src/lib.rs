@@ -1,6 +1,7 @@
 //! The Open Responses API over HTTP, SSE and WebSocket.
 
 mod app;
+mod chat;
 mod compaction;
 mod context;
 mod drive;

@@ -114,6 +114,16 @@ impl LiveRun {
         let _ = self.watch().wait_for(|state| state.is_over).await;
     }
 
+    /// Waits until it is over and everything of it is written down.
+    pub(crate) async fn settled(&self) {
+        // The sender lives as long as this.
+        let _ = self
+            .written
+            .subscribe()
+            .wait_for(|written| *written == usize::MAX)
+            .await;
+    }
+
     /// Writes the events down as they come, until the run is over.
     pub(crate) async fn write_events(self: Arc<Self>, store: Arc<dyn Store>) {
         let mut watch = self.watch();

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_core::{
-    Cancel, Capabilities, ContentPart, Conversation, Item, Model, ModelOptions, Owner,
-};
+use haft_core::{Cancel, Conversation, Model, ModelOptions, Owner};
 use haft_engine::{LoopOptions, OnMismatch, Run};
 
 use crate::app::{App, Caller, now};
@@ -55,7 +53,7 @@ impl Plan {
         let items = expand(&records, &|item_type| toolkit.hosted_name(item_type));
         let conversation = Conversation::from(items);
         verify(&conversation, &records)?;
-        check_content(&entry.model.capabilities(), &records)?;
+        check_content(&*entry.model, &records)?;
         // What was streamed cannot be taken back, so there is no second try.
         let is_streamed = request.stream || request.background;
         let on_mismatch = match &request.text.format {
@@ -229,38 +227,18 @@ pub(crate) fn model_options(request: &CreateRequest) -> ModelOptions {
 }
 
 /// Refuses content that the model cannot take: nothing is left out in silence.
-fn check_content(capabilities: &Capabilities, input: &[Record]) -> Result<(), ApiError> {
-    for record in input {
-        let (parts, member) = match &record.item {
-            Item::Message(message) => (&message.content, "content"),
-            Item::FunctionCallOutput(output) => match &output.output {
-                haft_core::CallOutput::Parts(parts) => (parts, "output"),
-                haft_core::CallOutput::Text(_) => continue,
-            },
-            _ => continue,
+fn check_content(model: &dyn Model, records: &[Record]) -> Result<(), ApiError> {
+    for record in records {
+        let Some(unsupported) = model.unsupported(&record.item) else {
+            continue;
         };
-        for (at, part) in parts.iter().enumerate() {
-            let (kind, is_taken) = match part {
-                ContentPart::InputImage { .. } => ("input_image", capabilities.image_input),
-                ContentPart::Other(members) => {
-                    match members.get("type").and_then(serde_json::Value::as_str) {
-                        Some("input_image") => ("input_image", capabilities.image_input),
-                        Some("input_file") => ("input_file", capabilities.file_input),
-                        Some("input_video") => ("input_video", capabilities.video_input),
-                        _ => continue,
-                    }
-                }
-                _ => continue,
-            };
-            if !is_taken {
-                let place = record.param.as_deref().unwrap_or("input");
-                let message = format!(
-                    "the model cannot take `{kind}`: leave it out, or use a model that can"
-                );
-                return Err(ApiError::new(ErrorCode::UnsupportedContent, message)
-                    .at(format!("{place}.{member}[{at}]")));
-            }
-        }
+        let place = match &record.param {
+            Some(param) => format!("{param}.{}", unsupported.place),
+            None => "previous_response_id".to_owned(),
+        };
+        return Err(
+            ApiError::new(ErrorCode::UnsupportedContent, unsupported.to_string()).at(place),
+        );
     }
     Ok(())
 }

@@ -1,14 +1,15 @@
 //! The server: put together, then served on a listener.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::serve::ListenerExt as _;
 use haft_catalog::Catalog;
-use haft_core::{Retention, Store};
-use tokio::net::TcpListener;
+use haft_core::{Cancel, Retention, Store};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::app::{App, ConversationLocks, now};
@@ -24,7 +25,7 @@ const CLEANING_PAUSE: Duration = Duration::from_mins(1);
 /// How much goes at once when it is cleaned.
 const CLEANING_BATCH: usize = 200;
 
-/// How long background runs may take to end when the server stops.
+/// How long connections and background runs may take to end when the server stops.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
 /// An Open Responses server.
@@ -162,8 +163,25 @@ impl Server {
         }
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
         let router = self.router();
-        let served = axum::serve(listener, router).with_graceful_shutdown(shutdown);
-        let served = served.await;
+        let stopping = Cancel::new();
+        let told = stopping.clone();
+        let served =
+            axum::serve(listener.tap_io(send_at_once), router).with_graceful_shutdown(async move {
+                shutdown.await;
+                told.cancel();
+            });
+        let overdue = async {
+            stopping.cancelled().await;
+            self.stop_background().await;
+            tokio::time::sleep(STOP_WAIT).await;
+        };
+        let served = tokio::select! {
+            served = served.into_future() => served,
+            () = overdue => {
+                tracing::warn!("some connections did not end in time");
+                Ok(())
+            }
+        };
         cleaner.abort();
         self.stop_background().await;
         served
@@ -176,12 +194,19 @@ impl Server {
         }
         let over = async {
             for run in &live {
-                run.over().await;
+                run.settled().await;
             }
         };
         if tokio::time::timeout(STOP_WAIT, over).await.is_err() {
             tracing::warn!("background runs did not end in time");
         }
+    }
+}
+
+/// Events are small and each is waited for.
+fn send_at_once(connection: &mut TcpStream) {
+    if let Err(error) = connection.set_nodelay(true) {
+        tracing::debug!(%error, "a connection collects what it sends");
     }
 }
 

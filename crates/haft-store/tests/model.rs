@@ -135,7 +135,7 @@ fn calls() -> impl Strategy<Value = Call> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn both_stores_give_the_same_answers(calls in prop::collection::vec(calls(), 1..60)) {
@@ -167,7 +167,7 @@ async fn compare(path: &Path, calls: Vec<Call>) -> Result<(), TestCaseError> {
     }
     prop_assert_eq!(everything(&memory).await, everything(&file).await);
     // However they came there, the bytes they count are the same: the same is too much.
-    for max_bytes in (0..2_000_u32).step_by(25).rev() {
+    for max_bytes in (0..2_000_u32).step_by(125).rev() {
         let retention = Retention {
             max_age: None,
             max_bytes: Some(max_bytes.into()),

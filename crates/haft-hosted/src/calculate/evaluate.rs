@@ -34,12 +34,17 @@ pub(super) fn run(program: Program) -> Result<Number, CalculationError> {
     stack.pop().ok_or(missing().at(1))
 }
 
+/// Fractions cost more than whole numbers, because of the search for common divisors; so does a
+/// division, which makes a fraction of them.
 fn cost(step: &Step, operands: &[Number]) -> u64 {
     let own = match step {
         Step::Power | Step::Call(..) => LONG_STEP,
         _ => 1,
     };
-    own + operands.iter().map(Number::cost).sum::<u64>()
+    let is_cheap = *step != Step::Divide && operands.iter().all(Number::is_whole);
+    let words = operands.iter().map(Number::words);
+    let squares: u64 = words.map(|words| words.saturating_mul(words)).sum();
+    own + if is_cheap { squares / 64 } else { squares }
 }
 
 fn perform(step: Step, operands: &[Number]) -> Result<Number, Problem> {

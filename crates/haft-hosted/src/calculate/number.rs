@@ -22,6 +22,9 @@ const TRUSTED_DIGITS: u32 = 60;
 /// How large a fraction may be, numerator and denominator together, before it is rounded.
 const MAX_FRACTION_BITS: u64 = 45_000;
 
+/// The same for one that is not exact anyway: the working digits, and some to spare.
+const MAX_INEXACT_BITS: u64 = 1_000;
+
 /// A fraction of whole numbers, and whether something was lost on the way to it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Number {
@@ -48,7 +51,12 @@ impl Number {
             return Err(Problem::TooSmall);
         }
         let size = value.numer().bits() + value.denom().bits();
-        if size > MAX_FRACTION_BITS {
+        let most = if is_exact {
+            MAX_FRACTION_BITS
+        } else {
+            MAX_INEXACT_BITS
+        };
+        if size > most {
             let value = rounded(&value, WORKING_DIGITS);
             return Ok(Self {
                 value,
@@ -58,16 +66,13 @@ impl Number {
         Ok(Self { value, is_exact })
     }
 
-    /// What arithmetic with it costs, in squares of machine words. Fractions cost more, because of
-    /// the search for common divisors.
-    pub(super) fn cost(&self) -> u64 {
-        let words = (self.value.numer().bits() + self.value.denom().bits()) / 64 + 1;
-        let square = words.saturating_mul(words);
-        if self.value.is_integer() {
-            square / 64 + 1
-        } else {
-            square
-        }
+    /// How large it is, in machine words.
+    pub(super) fn words(&self) -> u64 {
+        (self.value.numer().bits() + self.value.denom().bits()) / 64 + 1
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.value.is_integer()
     }
 
     pub(super) fn written(&self) -> (String, bool) {
@@ -120,8 +125,13 @@ impl Number {
         if other.value.is_zero() {
             return Err(Problem::DivisionByZero);
         }
-        let value = &self.value / &other.value;
-        Self::checked(value, self.is_exact && other.is_exact)
+        let is_exact = self.is_exact && other.is_exact;
+        let (a, b) = (&self.value, &other.value);
+        if a.is_integer() && b.is_integer() && (a.numer() % b.numer()).is_zero() {
+            let quotient = a.numer() / b.numer();
+            return Self::checked(BigRational::from_integer(quotient), is_exact);
+        }
+        Self::checked(a / b, is_exact)
     }
 
     /// What is left of the division towards zero.
@@ -129,9 +139,15 @@ impl Number {
         if other.value.is_zero() {
             return Err(Problem::DivisionByZero);
         }
-        let is_exact = self.is_exact && other.is_exact;
-        let times = (&self.value / &other.value).trunc();
-        Self::checked(&self.value - &other.value * times, is_exact)
+        self.with(
+            other,
+            |a, b| a % b,
+            |a, b| {
+                // How often it goes in, without the search for a common divisor.
+                let times = (a.numer() * b.denom()) / (a.denom() * b.numer());
+                a - b * times
+            },
+        )
     }
 
     pub(super) fn raised_to(&self, exponent: &Self) -> Result<Self, Problem> {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use haft_core::{BoxFuture, Owner, Store, StoredResponse};
 
+use super::path::Ids;
 use super::responses::dialected;
 use super::retrieve::{self, shown};
 use super::{reply, sse};
@@ -54,7 +55,7 @@ pub(super) async fn start(
     tokio::spawn({
         let live = Arc::clone(&live);
         async move {
-            live.over().await;
+            live.settled().await;
             watched.live.remove(&live.owner, &live.id);
         }
     });
@@ -186,7 +187,7 @@ pub(super) fn replay(
 pub(super) async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
 ) -> Result<Response, ApiError> {
     let (stored, resource) = retrieve::load(&app, &caller.owner, &id).await?;
     if !resource.background {

@@ -10,6 +10,14 @@ use crate::error::{ApiError, ErrorCode};
 
 /// Reads a body as JSON.
 pub(super) async fn read_json(request: Request, limit: usize) -> Result<Value, ApiError> {
+    parse(&read_json_bytes(request, limit).await?)
+}
+
+/// The bytes of a body that is declared as JSON.
+pub(super) async fn read_json_bytes(
+    request: Request,
+    limit: usize,
+) -> Result<bytes::Bytes, ApiError> {
     let (parts, body) = request.into_parts();
     if !is_json(&parts.headers) {
         return Err(ApiError::new(
@@ -17,7 +25,7 @@ pub(super) async fn read_json(request: Request, limit: usize) -> Result<Value, A
             "the body must be JSON: send the header `Content-Type: application/json`",
         ));
     }
-    parse(&read(body, limit).await?)
+    read(body, limit).await
 }
 
 /// The same, where an empty body is as good as none.

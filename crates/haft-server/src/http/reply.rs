@@ -1,5 +1,7 @@
 //! How errors and values leave.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
@@ -18,14 +20,18 @@ impl IntoResponse for ApiError {
         let mut response = json(self.status(), &body);
         let headers = response.headers_mut();
         if let Some(wait) = self.retry_after {
-            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+            headers.insert(RETRY_AFTER, seconds(wait));
         }
         if self.must_not_retry {
             headers.insert("x-should-retry", HeaderValue::from_static("false"));
         }
         response
     }
+}
+
+/// A wait in the whole seconds of a header, never too short.
+pub(crate) fn seconds(wait: Duration) -> HeaderValue {
+    HeaderValue::from(wait.as_secs() + u64::from(wait.subsec_nanos() > 0))
 }
 
 /// A value as JSON.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use serde_json::{Map, Value};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::message::{Wish, envelope, steer_failed, with_stream_id};
 use crate::app::{App, Caller};
@@ -22,6 +22,9 @@ const MAX_QUEUE: usize = 16;
 
 /// How long nothing may be heard before the other end is asked for a sign.
 const PING_PAUSE: Duration = Duration::from_secs(30);
+
+/// How long a farewell may take.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The other end has gone.
 struct Gone;
@@ -89,6 +92,12 @@ impl Connection {
         Err(Gone)
     }
 
+    /// Lets the answer to the other end's farewell leave: it is written by the next look.
+    async fn part(&mut self) -> Result<(), Gone> {
+        let _ = timeout(FAREWELL, self.socket.recv()).await;
+        Err(Gone)
+    }
+
     async fn ping(&mut self) -> Result<(), Gone> {
         self.ping_at = Instant::now() + PING_PAUSE;
         let ping = Message::Ping(bytes::Bytes::new());
@@ -102,7 +111,8 @@ impl Connection {
             Some(Ok(Message::Text(text))) => Wish::read(text.as_bytes()),
             Some(Ok(Message::Binary(bytes))) => Wish::read(&bytes),
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
-            Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Gone),
+            Some(Ok(Message::Close(_))) => return self.part().await,
+            Some(Err(_)) | None => return Err(Gone),
         };
         let wish = match wish {
             Ok(Wish::Create(body)) => Ok(body),
