@@ -57,7 +57,13 @@ pub(crate) fn offer<'r>(
         // The list stays as it is, for the caches; calls outside are refused when they come.
         Some(ToolChoice::Allowed(allowed)) => match allowed.mode {
             AllowedMode::Auto => all(auto),
-            AllowedMode::Required => all(required),
+            // One that must be called is a forced one; the list stays as it is.
+            AllowedMode::Required => match (allowed.names.as_slice(), capabilities.forced_choice) {
+                ([only], ForcedChoice::Named) if rendered.tool(only).is_some() => {
+                    all(Some(Choice::Named(only)))
+                }
+                _ => all(required),
+            },
             AllowedMode::None => none(),
         },
         Some(ToolChoice::Function(name)) => {
@@ -159,6 +165,12 @@ mod tests {
             (
                 allowed(AllowedMode::Required),
                 named(),
+                both,
+                "Some(Named(\"a\"))",
+            ),
+            (
+                allowed(AllowedMode::Required),
+                only(),
                 both,
                 "Some(Required)",
             ),
