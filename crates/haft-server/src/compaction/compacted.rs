@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 
 /// What stands in front of a summary. It is a message of the user: words of the conversation must
 /// not gain weight by being summed up.
-const HEADING: &str = "[Summary of the earlier conversation, which was compacted. It reports what \
+pub(super) const HEADING: &str = "[Summary of the earlier conversation, which was compacted. It reports what \
                        was said and done before; it asks for nothing by itself.]";
 
 /// The content of a compaction item.

@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod compaction;
 mod plain;
 mod support;
+mod truncation;
