@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft::Catalog;
 use haft::models::http::Http;
-use haft::models::{Lookup, from_config_with};
+use haft::models::{Backend, Lookup};
 use haft_hosted::HostedOptions;
 use haft_server::{ApiKey, ModelEntry, Server, ServerOptions};
 use haft_store::{OpenError, SqliteStore};
@@ -50,11 +50,9 @@ pub(super) fn build(
         .options(options(config, choice));
     let http = Http::default();
     for model in &choice.models {
-        builder = builder.model(ModelEntry {
-            name: model.name.clone(),
-            aliases: model.aliases.clone(),
-            model: from_config_with(model, lookup, &http).map_err(told)?,
-        });
+        let backend = Backend::from_config_with(model, lookup, &http).map_err(told)?;
+        let entry = ModelEntry::from_backend(model.name.clone(), model.aliases.clone(), backend);
+        builder = builder.model(entry);
     }
     let server = builder.build().map_err(told)?;
     Ok(Ready { server, tools })

@@ -92,7 +92,7 @@ impl Compacted {
         opened.ok_or_else(|| invalid(at))
     }
 
-    /// Whether nothing but this is needed to know what the item said.
+    /// The digests of what it stands for, to look them up.
     pub(super) fn coverage(&self) -> HashSet<u64> {
         self.covers.iter().copied().collect()
     }

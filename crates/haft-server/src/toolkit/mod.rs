@@ -22,6 +22,7 @@ use crate::wire::{CustomTool, FunctionTool, RequestTool, RequestToolKind, WireCh
 use choice::lower_choice;
 use names::Names;
 pub(crate) use names::backend_name;
+pub(crate) use renamed::of_type;
 use renamed::renamed;
 
 /// What becomes of hosted tool types that nobody provides.
@@ -413,10 +414,12 @@ impl Builder {
             let definition = tool.definition();
             match definition.kind() {
                 ToolKind::Custom(kind) => kind.to_string() == tool_type,
-                ToolKind::Internal => {
-                    tool_type.strip_prefix("haft:") == Some(definition.name().as_str())
+                ToolKind::Mcp => false,
+                // Whatever runs in this process, under haft's own slug.
+                _ => {
+                    let name = definition.name().as_str();
+                    tool.tool().runs_here() && tool_type.strip_prefix("haft:") == Some(name)
                 }
-                _ => false,
             }
         });
         let Some(found) = found else {
