@@ -196,7 +196,7 @@ impl Job {
                 self.translator.finish(&end, &usage, now())
             }
             Err(error) => {
-                if listener.refuse(&error).await {
+                if self.translator.finished_items() == 0 && listener.refuse(&error).await {
                     return;
                 }
                 self.translator.fail(&error)

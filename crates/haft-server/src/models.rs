@@ -36,7 +36,7 @@ impl ModelEntry {
             Some(chat) => Backend::from(Arc::new(chat.clone())),
             None => Backend::from(Arc::new(model) as Arc<dyn Model>),
         };
-        Self::from_backend(name, [], &backend)
+        Self::from_backend(name, [], backend)
     }
 
     /// What an entry of a configuration describes, under this name and others.
@@ -46,14 +46,18 @@ impl ModelEntry {
     /// use haft_server::ModelEntry;
     /// let config = ModelConfig::new("offline", Adapter::Offline);
     /// let backend = Backend::from_config(&config)?;
-    /// let entry = ModelEntry::from_backend(config.name, config.aliases, &backend);
+    /// let entry = ModelEntry::from_backend(config.name, config.aliases, backend);
     /// assert_eq!(entry.name, "offline");
     /// # Ok::<(), haft_models::ConfigError>(())
     /// ```
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "the entry takes the backend over; what it holds is shared"
+    )]
     pub fn from_backend(
         name: impl Into<String>,
         aliases: impl IntoIterator<Item = String>,
-        backend: &Backend,
+        backend: Backend,
     ) -> Self {
         Self {
             name: name.into(),
