@@ -51,7 +51,7 @@ pub(super) fn build(
     let http = Http::default();
     for model in &choice.models {
         let backend = Backend::from_config_with(model, lookup, &http).map_err(told)?;
-        let entry = ModelEntry::from_backend(model.name.clone(), model.aliases.clone(), &backend);
+        let entry = ModelEntry::from_backend(model.name.clone(), model.aliases.clone(), backend);
         builder = builder.model(entry);
     }
     let server = builder.build().map_err(told)?;
