@@ -89,7 +89,7 @@ impl Answer {
                 self.is_released |= follows;
                 let is_left_out = only_one_call && (self.has_call || !follows);
                 self.has_call |= follows;
-                let shown = shown.filter(|_| !is_left_out && self.may_call());
+                let shown = shown.filter(|_| !is_left_out && self.permits(&name));
                 shown.map(|shown| Opening::Call { call_id, shown })
             }
             _ => None,
@@ -110,6 +110,17 @@ impl Answer {
     fn call_follows(&self, name: &str) -> bool {
         match &self.choice {
             Some(ToolChoice::Function(demanded)) => demanded == name,
+            _ => self.may_call(),
+        }
+    }
+
+    /// Whether a call of this tool may be shown at all. An answer with one that may not is used all
+    /// the same: the model is told, and nobody else.
+    fn permits(&self, name: &str) -> bool {
+        match &self.choice {
+            Some(ToolChoice::Allowed(allowed)) => {
+                self.may_call() && allowed.names.iter().any(|allowed| allowed == name)
+            }
             _ => self.may_call(),
         }
     }
@@ -161,8 +172,8 @@ impl Answer {
         entries.any(|entry| !matches!(entry.state, State::Waiting))
     }
 
-    /// Shows what can be shown by now. `status_of` says how an item ends that is the last of its
-    /// answer; before the answer is judged, the last one stays open.
+    /// Shows what can be shown by now, one item after the other. `status_of` says how the last item
+    /// of the answer ends; before the answer is judged, the last one stays open.
     pub(super) fn show(
         &mut self,
         placing: &mut dyn Placing,
@@ -173,80 +184,94 @@ impl Answer {
         if !self.is_released {
             return closed;
         }
-        let last = self.entries.keys().next_back().copied();
-        let (is_judged, holds_text) = (self.is_judged, self.holds_text);
-        for (&index, entry) in &mut self.entries {
-            let is_last = Some(index) == last;
-            if matches!(entry.state, State::Passed) {
-                continue;
-            }
-            if matches!(entry.state, State::Waiting) {
-                let Some(opening) = entry.openable(is_judged, holds_text) else {
-                    if entry.blocks(is_judged) {
-                        break;
-                    }
-                    continue;
-                };
-                if let Opening::Call {
-                    call_id,
-                    shown: Shown::ToolSearch,
-                } = &opening
-                {
-                    let Some(Item::FunctionCall(call)) = &entry.finished else {
-                        break;
-                    };
-                    let place = placing.place(entry.id.as_deref(), "tsc");
-                    let at = place.output_index;
-                    let item = super::items::search_call(place, call_id, &call.arguments, writer);
-                    closed.push(Closed::Item(at, item));
-                    entry.state = State::Passed;
-                    continue;
-                }
-                let prefix = match &opening {
-                    Opening::Message => "msg",
-                    Opening::Reasoning => "rs",
-                    Opening::Call { shown, .. } => shown.id_prefix(),
-                };
-                let place = placing.place(entry.id.as_deref(), prefix);
-                entry.state = State::Open(OpenItem::open(place, opening, writer));
-            }
-            let State::Open(open) = &mut entry.state else {
-                continue;
+        while let Some(index) = self.next() {
+            let is_last = self.is_last(index);
+            let is_judged = self.is_judged;
+            let Some(entry) = self.entries.get_mut(&index) else {
+                break;
             };
-            for piece in entry.waiting.drain(..) {
-                open.add(&piece, writer);
+            if entry.is_search() {
+                let Some(item) = entry.search(placing, writer, status_of) else {
+                    break;
+                };
+                closed.push(item);
+                continue;
             }
+            entry.open(placing, writer);
             let Some(item) = &entry.finished else {
                 break;
             };
-            let is_hosted = matches!(
-                &entry.opening,
-                Some(Opening::Call { shown, .. }) if shown.is_hosted()
-            );
-            if is_last && !is_judged && !is_hosted {
+            if is_last && !is_judged && !entry.is_hosted() {
                 break;
             }
+            let status = if is_last {
+                status_of(item)
+            } else {
+                ItemStatus::Completed
+            };
             if let State::Open(open) = std::mem::replace(&mut entry.state, State::Passed) {
-                closed.push(close(open, entry.opening.as_ref(), item, status_of, writer));
+                closed.push(close(open, entry.opening.as_ref(), item, status, writer));
             }
         }
         closed
     }
 
-    /// Closes what is open although the model never finished it: the answer was cut off.
-    pub(super) fn cut(&mut self, writer: &mut Writer) -> Vec<Closed> {
+    /// The item that is being shown, or the next one that can be.
+    fn next(&self) -> Option<usize> {
+        let mut open = self.entries.iter();
+        if let Some((&index, _)) = open.find(|(_, entry)| matches!(entry.state, State::Open(_))) {
+            return Some(index);
+        }
+        for (&index, entry) in &self.entries {
+            if !matches!(entry.state, State::Waiting) {
+                continue;
+            }
+            if entry.can_open(self.is_judged, self.holds_text) {
+                return Some(index);
+            }
+            if entry.blocks(self.is_judged) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Whether nothing of the answer would be shown behind this item.
+    fn is_last(&self, index: usize) -> bool {
+        let mut others = self.entries.iter().filter(|(other, _)| **other != index);
+        !others.any(|(_, entry)| {
+            matches!(entry.state, State::Waiting)
+                && (entry.can_open(self.is_judged, self.holds_text) || entry.blocks(self.is_judged))
+        })
+    }
+
+    /// Closes what is open although nothing more comes of it: the answer was cut off, or it is not
+    /// used and what was shown of it stays.
+    pub(super) fn cut(&mut self, status: ItemStatus, writer: &mut Writer) -> Vec<Closed> {
         let mut closed = Vec::new();
         for entry in self.entries.values_mut() {
-            let is_call = matches!(entry.opening, Some(Opening::Call { .. }));
-            if is_call || !matches!(entry.state, State::Open(_)) {
+            if !matches!(entry.state, State::Open(_)) {
                 continue;
             }
             if let State::Open(mut open) = std::mem::replace(&mut entry.state, State::Passed) {
                 for piece in entry.waiting.drain(..) {
                     open.add(&piece, writer);
                 }
+                if let Some(Opening::Call {
+                    call_id,
+                    shown: Shown::Hosted { item_type },
+                }) = &entry.opening
+                {
+                    closed.push(Closed::Hosted {
+                        call_id: call_id.clone(),
+                        item_type: item_type.clone(),
+                        arguments: open.arguments().to_owned(),
+                        place: open.place,
+                    });
+                    continue;
+                }
                 let at = open.place.output_index;
-                let item = open.close(entry.finished.as_ref(), ItemStatus::Incomplete, writer);
+                let item = open.close(entry.finished.as_ref(), status, writer);
                 closed.push(Closed::Item(at, item));
             }
         }
@@ -258,7 +283,7 @@ fn close(
     open: OpenItem,
     opening: Option<&Opening>,
     item: &Item,
-    status_of: &dyn Fn(&Item) -> ItemStatus,
+    status: ItemStatus,
     writer: &mut Writer,
 ) -> Closed {
     if let (
@@ -277,19 +302,68 @@ fn close(
         };
     }
     let at = open.place.output_index;
-    Closed::Item(at, open.close(Some(item), status_of(item), writer))
+    Closed::Item(at, open.close(Some(item), status, writer))
 }
 
 impl Entry {
-    /// What it can be opened as by now.
-    fn openable(&self, is_judged: bool, holds_text: bool) -> Option<Opening> {
-        let opening = self.opening.clone()?;
-        let can_open = match &opening {
-            Opening::Message => self.has_words() && (is_judged || !holds_text),
-            Opening::Reasoning => self.has_words(),
-            Opening::Call { .. } => true,
+    /// Whether it can be shown by now.
+    fn can_open(&self, is_judged: bool, holds_text: bool) -> bool {
+        match &self.opening {
+            None => false,
+            Some(Opening::Message) => self.has_words() && (is_judged || !holds_text),
+            Some(Opening::Reasoning) => self.has_words(),
+            Some(Opening::Call { .. }) => true,
+        }
+    }
+
+    /// Opens it if it is not open, and adds what has come since.
+    fn open(&mut self, placing: &mut dyn Placing, writer: &mut Writer) {
+        if let (State::Waiting, Some(opening)) = (&self.state, &self.opening) {
+            let prefix = match opening {
+                Opening::Message => "msg",
+                Opening::Reasoning => "rs",
+                Opening::Call { shown, .. } => shown.id_prefix(),
+            };
+            let place = placing.place(self.id.as_deref(), prefix);
+            self.state = State::Open(OpenItem::open(place, opening.clone(), writer));
+        }
+        if let State::Open(open) = &mut self.state {
+            for piece in self.waiting.drain(..) {
+                open.add(&piece, writer);
+            }
+        }
+    }
+
+    fn is_hosted(&self) -> bool {
+        matches!(&self.opening, Some(Opening::Call { shown, .. }) if shown.is_hosted())
+    }
+
+    fn is_search(&self) -> bool {
+        let shown = match &self.opening {
+            Some(Opening::Call { shown, .. }) => Some(shown),
+            _ => None,
         };
-        can_open.then_some(opening)
+        shown == Some(&Shown::ToolSearch)
+    }
+
+    /// Shows a client's search, which is known only as a whole.
+    fn search(
+        &mut self,
+        placing: &mut dyn Placing,
+        writer: &mut Writer,
+        status_of: &dyn Fn(&Item) -> ItemStatus,
+    ) -> Option<Closed> {
+        let item = self.finished.as_ref()?;
+        let (Some(Opening::Call { call_id, .. }), Item::FunctionCall(call)) = (&self.opening, item)
+        else {
+            return None;
+        };
+        let status = status_of(item);
+        let place = placing.place(self.id.as_deref(), "tsc");
+        let at = place.output_index;
+        let item = super::items::search_call(place, call_id, &call.arguments, status, writer);
+        self.state = State::Passed;
+        Some(Closed::Item(at, item))
     }
 
     /// Whether later items wait for it: it will be shown, and is not yet.

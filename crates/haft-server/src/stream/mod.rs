@@ -12,6 +12,8 @@ mod items;
 mod translator;
 
 #[cfg(test)]
+mod legal;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use dialect::Dialect;

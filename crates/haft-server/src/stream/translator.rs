@@ -1,6 +1,6 @@
 //! The events of one run become the events of one response.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use haft_core::{CallOutput, FinishReason, Item, ItemStatus, Role, ToolCall, Usage};
 use haft_engine::{End, EventKind};
@@ -19,6 +19,9 @@ use super::event::{WireEvent, Writer};
 use super::items::{self, HostedEnd, OutputItem, Piece, Place};
 
 pub(crate) use super::items::Shown;
+
+/// What the model reads of a call that the end of the response came before.
+const NEVER_RAN: &str = "Not executed: the response ended before the call was whole.";
 
 /// What the translation of a run depends on, besides its events.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +52,9 @@ pub(crate) struct Translator {
     running: HashMap<String, Running>,
     /// Calls of the client that are open, and whether their items are whole.
     pending: HashMap<String, ItemStatus>,
+    /// What calls of the client were answered with that were not made. Shown where the response
+    /// goes on behind them: at its end they are the client's to answer.
+    unexecuted: Vec<(String, CallOutput)>,
     /// Whether the last answer showed anything.
     has_answer: bool,
 }
@@ -62,17 +68,25 @@ struct Running {
 
 /// The items by their place; those that are not done yet are holes.
 #[derive(Debug, Default)]
-struct Output(Vec<Option<OutputItem>>);
+struct Output {
+    items: Vec<Option<OutputItem>>,
+    /// The ids that were given, also those of items that are not done.
+    taken: HashSet<String>,
+}
 
 impl Placing for Output {
     fn place(&mut self, id: Option<&str>, prefix: &str) -> Place {
-        let is_taken = |id: &str| self.0.iter().flatten().any(|item| item.id == id);
-        let id = id.filter(|id| id.starts_with(prefix) && id.len() <= 128 && !is_taken(id));
+        let is_ours = |id: &str| {
+            let rest = id.strip_prefix(prefix);
+            rest.is_some_and(|rest| rest.starts_with('_')) && id.len() <= 128
+        };
+        let id = id.filter(|id| is_ours(id) && !self.taken.contains(*id));
         let item_id = id.map_or_else(|| new_id(prefix), str::to_owned);
-        self.0.push(None);
+        self.taken.insert(item_id.clone());
+        self.items.push(None);
         Place {
             item_id,
-            output_index: self.0.len() - 1,
+            output_index: self.items.len() - 1,
         }
     }
 }
@@ -96,7 +110,7 @@ impl Finished {
         resource.incomplete_details = None;
         let mut translator = Translator::new(resource, Translation::default());
         translator.writer.continue_at(first.unwrap_or_default());
-        translator.output.0 = self.items.into_iter().map(Some).collect();
+        translator.output.items = self.items.into_iter().map(Some).collect();
         translator.fail(error)
     }
 }
@@ -112,6 +126,7 @@ impl Translator {
             turn: 0,
             running: HashMap::new(),
             pending: HashMap::new(),
+            unexecuted: Vec::new(),
             has_answer: false,
         }
     }
@@ -133,12 +148,12 @@ impl Translator {
 
     /// Whether any item is finished.
     pub(crate) fn has_finished_items(&self) -> bool {
-        self.output.0.iter().any(Option::is_some)
+        self.output.items.iter().any(Option::is_some)
     }
 
     /// Whether a tool ran here: then the request must not be repeated.
     pub(crate) fn has_run_tools(&self) -> bool {
-        let mut items = self.output.0.iter().flatten();
+        let mut items = self.output.items.iter().flatten();
         items.any(|item| item.json.get("provenance").is_some())
     }
 
@@ -161,7 +176,7 @@ impl Translator {
         let at = place.output_index;
         let json = json(&place.item_id);
         let item = items::whole(place, json, &mut self.writer);
-        self.output.0[at] = Some(item);
+        self.output.items[at] = Some(item);
         self.writer.take()
     }
 
@@ -169,6 +184,9 @@ impl Translator {
     pub(crate) fn translate(&mut self, event: EventKind) -> Vec<WireEvent> {
         match event {
             EventKind::TurnStarted { turn, tool_choice } => {
+                let closed = self.answer.cut(ItemStatus::Completed, &mut self.writer);
+                self.keep(closed);
+                self.show_unexecuted();
                 self.turn = turn;
                 self.has_answer = false;
                 self.answer = Answer::new(tool_choice, self.translation.holds_text);
@@ -277,7 +295,7 @@ impl Translator {
                         self.pending.insert(call_id, status);
                         item.json[TURN] = self.turn.into();
                     }
-                    self.output.0[at] = Some(item);
+                    self.output.items[at] = Some(item);
                 }
                 Closed::Hosted {
                     place,
@@ -308,7 +326,7 @@ impl Translator {
             &running.arguments,
             end,
         );
-        self.output.0[at] = Some(items::finish(running.place, json, &mut self.writer));
+        self.output.items[at] = Some(items::finish(running.place, json, &mut self.writer));
     }
 
     fn item_added(&mut self, item: Item) {
@@ -320,15 +338,21 @@ impl Translator {
             // A call of the client that was not made: the history needs its end.
             Item::FunctionCallOutput(output) => {
                 if self.pending.remove(&output.call_id) == Some(ItemStatus::Completed) {
-                    self.unexecuted(&output.call_id, &output.output);
+                    self.unexecuted.push((output.call_id, output.output));
                 }
             }
             _ => {}
         }
     }
 
+    fn show_unexecuted(&mut self) {
+        for (call_id, output) in std::mem::take(&mut self.unexecuted) {
+            self.unexecuted(&call_id, &output);
+        }
+    }
+
     fn unexecuted(&mut self, call_id: &str, output: &CallOutput) {
-        let calls = self.output.0.iter().flatten();
+        let calls = self.output.items.iter().flatten();
         let mut calls = calls.filter(|item| item.json["call_id"] == call_id);
         let is_custom = calls.any(|item| item.json["type"] == "custom_tool_call");
         let (prefix, kind) = if is_custom {
@@ -342,7 +366,7 @@ impl Translator {
             "id": place.item_id, "type": kind, "status": "completed",
             "call_id": call_id, "output": output, "is_error": true,
         });
-        self.output.0[at] = Some(items::whole(place, json, &mut self.writer));
+        self.output.items[at] = Some(items::whole(place, json, &mut self.writer));
     }
 
     /// The run is over: closes what is open, and gives what is to be stored and the last events.
@@ -428,6 +452,7 @@ impl Translator {
         if is_judged_whole {
             self.answer.judge();
             self.show(&[]);
+            self.show_unexecuted();
         }
         // The last item was cut off: by the limit, or because the time was over.
         self.answer.judge();
@@ -436,8 +461,31 @@ impl Translator {
             .answer
             .show(&mut self.output, &mut self.writer, &status);
         self.keep(closed);
-        let closed = self.answer.cut(&mut self.writer);
+        let closed = self.answer.cut(ItemStatus::Incomplete, &mut self.writer);
         self.keep(closed);
+        self.close_running();
+    }
+
+    /// Calls that were to run here and never did have failed.
+    fn close_running(&mut self) {
+        let mut left: Vec<_> = self
+            .running
+            .iter()
+            .map(|(call_id, running)| (running.place.output_index, call_id.clone()))
+            .collect();
+        left.sort_unstable();
+        let output = CallOutput::Text(NEVER_RAN.to_owned());
+        for (_, call_id) in left {
+            let end = HostedEnd {
+                is_error: true,
+                error_kind: Some("not_executed"),
+                output: &output,
+                duration_ms: 0,
+                is_repaired: false,
+                turn: self.turn,
+            };
+            self.hosted_done(&call_id, &end);
+        }
     }
 
     fn add_empty_message(&mut self) {
@@ -445,11 +493,11 @@ impl Translator {
         let at = place.output_index;
         let open = items::OpenItem::open(place, items::Opening::Message, &mut self.writer);
         let item = open.close(None, ItemStatus::Completed, &mut self.writer);
-        self.output.0[at] = Some(item);
+        self.output.items[at] = Some(item);
     }
 
     fn terminal(mut self, kind: &'static str) -> Finished {
-        let items: Vec<OutputItem> = self.output.0.drain(..).flatten().collect();
+        let items: Vec<OutputItem> = self.output.items.drain(..).flatten().collect();
         let include = self.translation.include;
         let visible = items.iter().map(|item| items::visible(&item.json, include));
         self.resource.output = visible.collect();

@@ -80,6 +80,11 @@ impl OpenCall {
         self.told.push_str(text);
     }
 
+    /// What is known of the arguments.
+    pub(super) fn told(&self) -> &str {
+        &self.told
+    }
+
     pub(super) fn close(
         &mut self,
         item: Option<&Item>,

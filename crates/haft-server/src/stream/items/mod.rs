@@ -108,6 +108,14 @@ impl OpenItem {
         }
     }
 
+    /// What a call's arguments are so far.
+    pub(super) fn arguments(&self) -> &str {
+        match &self.body {
+            Body::Call(call) => call.told(),
+            _ => "",
+        }
+    }
+
     /// Closes it with what the model made of it, where it came so far; tells so, and gives the item.
     /// A hosted call is not closed here: its result is still to come.
     pub(super) fn close(
@@ -166,10 +174,11 @@ pub(super) fn search_call(
     place: Place,
     call_id: &str,
     arguments: &str,
+    status: ItemStatus,
     writer: &mut Writer,
 ) -> OutputItem {
     let json = json!({
-        "id": place.item_id, "type": "tool_search_call", "status": "completed",
+        "id": place.item_id, "type": "tool_search_call", "status": status,
         "call_id": call_id, "execution": "client", "arguments": search_arguments(arguments),
     });
     whole(place, json, writer)

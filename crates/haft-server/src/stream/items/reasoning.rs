@@ -1,5 +1,7 @@
 //! What the model thinks, raw and in summary.
 
+use std::collections::BTreeMap;
+
 use haft_core::{ContentPart, Reasoning};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,6 +14,9 @@ use crate::stream::event::Writer;
 pub(super) struct OpenReasoning {
     content: Vec<String>,
     summary: Vec<String>,
+    /// What was told of each part of the summary, by the model's own count: parts without words
+    /// are not shown, so the places differ.
+    told: BTreeMap<usize, String>,
     open: Option<Channel>,
 }
 
@@ -80,6 +85,7 @@ impl OpenReasoning {
         if let Some(open) = self.summary.last_mut() {
             open.push_str(text);
         }
+        self.told.entry(part).or_default().push_str(text);
         let delta = Delta {
             place,
             summary_index: self.summary.len() - 1,
@@ -135,8 +141,8 @@ impl OpenReasoning {
                 self.thought(more, place, writer);
             }
             for (part, summary) in item.summary.iter().enumerate() {
-                let told = self.summary.get(part).map_or("", String::as_str);
-                if let Some(more) = rest(told, summary.text().unwrap_or_default()) {
+                let told = self.told.get(&part).cloned().unwrap_or_default();
+                if let Some(more) = rest(&told, summary.text().unwrap_or_default()) {
                     self.summary(part, more, place, writer);
                 }
             }

@@ -1,0 +1,450 @@
+//! Whatever a model answers, in whatever order its pieces and the results of its calls come: the
+//! stream is legal.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fastrand::Rng;
+use futures_util::{StreamExt as _, stream};
+use haft_core::{
+    BoxFuture, Capabilities, ContentPart, FinishReason, FunctionCall, Item, ItemKind, Message,
+    Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, Reasoning, Role,
+    Usage,
+};
+use haft_engine::LoopOptions;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::stage::{Stage, echo, function};
+use crate::stream::Dialect;
+use crate::stream::legal::check;
+
+/// A model that answers by chance, the same for the same seed.
+struct Whim {
+    random: Mutex<Rng>,
+    left: Mutex<u32>,
+    /// What it said, item by item.
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+impl Whim {
+    fn new(seed: u64) -> Self {
+        let mut random = Rng::with_seed(seed);
+        let left = Mutex::new(random.u32(1..=5));
+        Self {
+            random: Mutex::new(random),
+            left,
+            said: Arc::default(),
+        }
+    }
+}
+
+impl Model for Whim {
+    fn name(&self) -> &'static str {
+        "whim"
+    }
+
+    fn provider(&self) -> &'static str {
+        "test"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            supports_dynamic_tools: true,
+            parallel_calls: true,
+            none_choice: true,
+            structured_output: true,
+            structured_output_with_tools: true,
+            ..Capabilities::default()
+        }
+    }
+
+    fn send(&self, _: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
+        let mut random = self.random.lock().unwrap();
+        let mut left = self.left.lock().unwrap();
+        *left = left.saturating_sub(1);
+        let items: Vec<_> = if *left == 0 {
+            vec![message(&mut Rng::with_seed(1), "done")]
+        } else {
+            (0..random.usize(0..5)).map(|_| item(&mut random)).collect()
+        };
+        let said = items.iter().map(|item| essence(&json!(item)));
+        self.said.lock().unwrap().extend(said);
+        let events = answer(&mut random, items);
+        let pause = Duration::from_millis(random.u64(0..400));
+        let stream: ModelStream = Box::pin(stream::iter(events).then(move |event| async move {
+            tokio::time::sleep(pause).await;
+            event
+        }));
+        Box::pin(std::future::ready(Ok(stream)))
+    }
+}
+
+const WORDS: [&str; 6] = ["", "a", "bee ", "{\"ok\":true}", "ü", "\n"];
+
+fn words(random: &mut Rng) -> String {
+    (0..random.usize(0..4))
+        .map(|_| WORDS[random.usize(..WORDS.len())])
+        .collect()
+}
+
+fn message(random: &mut Rng, text: &str) -> Item {
+    let mut content = vec![ContentPart::output_text(text)];
+    if random.u8(0..6) == 0 {
+        content.push(ContentPart::Refusal {
+            refusal: words(random),
+        });
+    }
+    Item::Message(Message {
+        id: (random.u8(0..3) == 0).then(|| "msg_same".to_owned()),
+        status: None,
+        role: Role::Assistant,
+        content,
+        extra: Map::new(),
+    })
+}
+
+fn item(random: &mut Rng) -> Item {
+    match random.u8(0..8) {
+        0 | 1 => {
+            let text = words(random);
+            message(random, &text)
+        }
+        2 => Item::Reasoning(Reasoning {
+            summary: (0..random.usize(0..3))
+                .map(|_| ContentPart::SummaryText {
+                    text: words(random),
+                })
+                .collect(),
+            content: (0..random.usize(0..2))
+                .map(|_| ContentPart::ReasoningText {
+                    text: words(random),
+                })
+                .collect(),
+            encrypted_content: random.bool().then(|| "sealed".to_owned()),
+            ..Reasoning::default()
+        }),
+        _ => {
+            let names = [
+                "look",
+                "listen",
+                "echo",
+                "other",
+                "patch",
+                "sky__look",
+                "nobody",
+            ];
+            let arguments = match random.u8(0..6) {
+                0 => String::new(),
+                1 => "{\"text\": \"cut".to_owned(),
+                2 => json!({"fail": true, "wait": random.u8(0..5)}).to_string(),
+                3 => json!({"input": words(random)}).to_string(),
+                _ => json!({"text": words(random), "wait": random.u8(0..9)}).to_string(),
+            };
+            let call_id = match random.u8(0..5) {
+                0 => String::new(),
+                1 => "call_same".to_owned(),
+                _ => format!("call_{}", random.u32(..)),
+            };
+            Item::FunctionCall(FunctionCall {
+                id: None,
+                status: None,
+                call_id,
+                name: names[random.usize(..names.len())].to_owned(),
+                arguments,
+                extra: Map::new(),
+            })
+        }
+    }
+}
+
+/// The pieces of one item, in order.
+fn pieces(random: &mut Rng, index: usize, item: Item) -> VecDeque<ModelEvent> {
+    let mut events = VecDeque::new();
+    let kind = match &item {
+        Item::Message(_) => ItemKind::Message,
+        Item::Reasoning(_) => ItemKind::Reasoning,
+        Item::FunctionCall(call) => ItemKind::FunctionCall {
+            call_id: call.call_id.clone(),
+            name: call.name.clone(),
+        },
+        other => ItemKind::Other {
+            item_type: other.kind().to_owned(),
+        },
+    };
+    events.push_back(ModelEvent::ItemStarted {
+        index,
+        id: item.id().map(str::to_owned),
+        kind,
+    });
+    // Some providers tell nothing before an item is whole.
+    if random.u8(0..4) > 0 {
+        let cut = |random: &mut Rng, text: &str| -> Vec<String> {
+            let middle = random.usize(0..=text.chars().count());
+            let at = text.char_indices().nth(middle);
+            let (one, two) = text.split_at(at.map_or(text.len(), |(at, _)| at));
+            vec![one.to_owned(), two.to_owned()]
+        };
+        match &item {
+            Item::Message(message) => {
+                for part in &message.content {
+                    let (is_refusal, text) = match part {
+                        ContentPart::Refusal { refusal } => (true, refusal.as_str()),
+                        other => (false, other.text().unwrap_or_default()),
+                    };
+                    events.extend(cut(random, text).into_iter().map(|text| {
+                        if is_refusal {
+                            ModelEvent::RefusalDelta { index, text }
+                        } else {
+                            ModelEvent::TextDelta { index, text }
+                        }
+                    }));
+                }
+            }
+            Item::Reasoning(reasoning) => {
+                for (part, summary) in reasoning.summary.iter().enumerate() {
+                    let text = summary.text().unwrap_or_default();
+                    let deltas = cut(random, text).into_iter();
+                    events.extend(deltas.map(|text| ModelEvent::SummaryDelta {
+                        index,
+                        part,
+                        text,
+                    }));
+                }
+                for part in &reasoning.content {
+                    let deltas = cut(random, part.text().unwrap_or_default()).into_iter();
+                    events.extend(deltas.map(|text| ModelEvent::ReasoningDelta { index, text }));
+                }
+            }
+            Item::FunctionCall(call) => {
+                let deltas = cut(random, &call.arguments).into_iter();
+                events.extend(deltas.map(|text| ModelEvent::ArgumentsDelta { index, text }));
+            }
+            _ => {}
+        }
+    }
+    events.push_back(ModelEvent::ItemDone { index, item });
+    events
+}
+
+/// An answer of these items, their pieces mixed.
+fn answer(random: &mut Rng, items: Vec<Item>) -> Vec<Result<ModelEvent, ModelError>> {
+    let mut waiting: Vec<_> = items
+        .into_iter()
+        .enumerate()
+        .map(|(index, item)| pieces(random, index, item))
+        .collect();
+    let mut events = vec![Ok(ModelEvent::Started {
+        response_id: None,
+        model: None,
+    })];
+    let is_mixed = random.bool();
+    waiting.retain(|pieces| !pieces.is_empty());
+    while !waiting.is_empty() {
+        let which = if is_mixed {
+            random.usize(..waiting.len())
+        } else {
+            0
+        };
+        events.extend(waiting[which].pop_front().map(Ok));
+        waiting.retain(|pieces| !pieces.is_empty());
+    }
+    let finish = match random.u8(0..10) {
+        0 => FinishReason::Length,
+        1 => FinishReason::ContentFilter,
+        2 => {
+            events.truncate(random.usize(0..=events.len()));
+            let error = ModelError::new(ModelErrorKind::InvalidRequest, "it broke");
+            events.push(Err(error));
+            return events;
+        }
+        _ => FinishReason::Normal,
+    };
+    events.push(Ok(ModelEvent::Finished {
+        finish,
+        usage: Some(Usage {
+            input_tokens: 3,
+            output_tokens: 5,
+            ..Usage::default()
+        }),
+    }));
+    events
+}
+
+/// A request by chance.
+fn request(random: &mut Rng) -> Value {
+    let tools = json!([
+        function("look"), function("listen"), {"type": "haft:echo"}, {"type": "haft:other"},
+        {"type": "custom", "name": "patch"},
+        {"type": "namespace", "name": "sky", "tools": [function("look")]},
+    ]);
+    let allowed = |mode: &str| {
+        json!({"type": "allowed_tools", "mode": mode, "tools": [
+            {"type": "function", "name": "look"}, {"type": "haft:echo"},
+        ]})
+    };
+    let mut body = json!({"input": "go", "stream": random.bool(), "tools": tools});
+    body["tool_choice"] = match random.u8(0..10) {
+        0 => "none".into(),
+        1 => "required".into(),
+        2 => json!({"type": "function", "name": "look"}),
+        3 => json!({"type": "haft:echo"}),
+        4 => allowed("auto"),
+        5 => allowed("required"),
+        6 => allowed("none"),
+        _ => "auto".into(),
+    };
+    body["parallel_tool_calls"] = random.bool().into();
+    if random.bool() {
+        body["max_tool_calls"] = random.u32(1..3).into();
+    }
+    if random.u8(0..4) == 0 {
+        body["text"] = json!({"format": {"type": "json_schema", "name": "ok", "strict": true,
+            "schema": {"type": "object", "properties": {"ok": {"type": "boolean"}},
+                "required": ["ok"], "additionalProperties": false}}});
+    }
+    if random.bool() {
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
+    body
+}
+
+/// What an item says, whoever writes it down.
+fn essence(item: &Value) -> String {
+    let words = |list: &Value, key: &str| -> Vec<String> {
+        let parts = list.as_array().into_iter().flatten();
+        let parts = parts.filter_map(|part| part[key].as_str());
+        let parts = parts.filter(|text| !text.is_empty());
+        parts.map(str::to_owned).collect()
+    };
+    match item["type"].as_str().unwrap_or_default() {
+        "message" => format!(
+            "says {:?} refuses {:?}",
+            words(&item["content"], "text").concat(),
+            words(&item["content"], "refusal").concat()
+        ),
+        "reasoning" => format!(
+            "thinks {:?} sums up {:?}",
+            words(&item["content"], "text").concat(),
+            words(&item["summary"], "text")
+        ),
+        _ => {
+            let arguments = item["arguments"].as_str().unwrap_or_default();
+            format!(
+                "calls {}",
+                if arguments.is_empty() {
+                    "{}"
+                } else {
+                    arguments
+                }
+            )
+        }
+    }
+}
+
+/// What is shown is what the model said, each item once; items may be left out, words may not.
+fn only_said(said: &[String], events: &[Value]) -> Result<(), String> {
+    let Some(output) = events
+        .last()
+        .and_then(|last| last["response"]["output"].as_array())
+    else {
+        return Ok(());
+    };
+    let mut said = said.to_vec();
+    for item in output {
+        let kind = item["type"].as_str().unwrap_or_default();
+        let is_empty = item["content"][0]["text"] == "" && kind == "message";
+        let is_cut = item["status"] == "incomplete" || item["error"]["type"] == "not_executed";
+        if kind == "custom_tool_call" || kind.ends_with("_output") || is_empty || is_cut {
+            continue;
+        }
+        let essence = match item["arguments"].as_str() {
+            Some("") => "calls {}".to_owned(),
+            _ => essence(item),
+        };
+        let Some(at) = said.iter().position(|said| *said == essence) else {
+            return Err(format!("nobody said this: {essence}"));
+        };
+        said.remove(at);
+    }
+    Ok(())
+}
+
+/// Calls outside of the choice never appear.
+fn only_permitted(body: &Value, events: &[Value]) -> Result<(), String> {
+    let choice = &body["tool_choice"];
+    let permits = |item: &Value| match (choice.as_str(), choice["mode"].as_str()) {
+        (Some("none"), _) | (_, Some("none")) => false,
+        (_, Some(_)) => {
+            item["type"] == "haft:echo" || item["name"] == "look" && item["namespace"].is_null()
+        }
+        _ => true,
+    };
+    for event in events {
+        let item = &event["item"];
+        let is_call = item.get("call_id").is_some()
+            && !item["type"]
+                .as_str()
+                .unwrap_or_default()
+                .ends_with("_output");
+        if is_call && !permits(item) {
+            return Err(format!("a call that is not permitted appears: {event}"));
+        }
+    }
+    Ok(())
+}
+
+/// Runs one seed; gives what is wrong with its stream.
+fn play(seed: u64) -> Result<(), String> {
+    let mut random = Rng::with_seed(seed);
+    let body = request(&mut random);
+    let model = Whim::new(random.u64(..));
+    let said = Arc::clone(&model.said);
+    let limits = LoopOptions {
+        max_rounds: random.u32(1..4),
+        deadline: (random.u8(0..5) == 0).then(|| Duration::from_secs(random.u64(1..9))),
+        max_total_tokens: (random.u8(0..5) == 0).then(|| random.u64(1..30)),
+        max_parallel: random.usize(1..4),
+        tool_timeout: Duration::from_secs(4),
+        final_turn: random.bool(),
+        ..LoopOptions::default()
+    };
+    let mut stage = Stage::bounded(model, vec![echo("echo"), echo("other")], limits);
+    if random.u8(0..6) == 0 {
+        stage.cancel_after = Some(random.usize(1..20));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    let played = runtime.block_on(stage.play(body.clone()));
+    for dialect in [Dialect::OpenResponses, Dialect::OpenAi] {
+        let events = played.events(dialect);
+        let said = said.lock().unwrap();
+        let told = check(&events)
+            .and_then(|()| only_permitted(&body, &events))
+            .and_then(|()| only_said(&said, &events));
+        told.map_err(|problem| {
+            let lines = events.iter().map(Value::to_string).collect::<Vec<_>>();
+            let said = said.join("\n");
+            format!(
+                "seed {seed}\n{body}\n{said}\n{problem}\n\n{}",
+                lines.join("\n")
+            )
+        })?;
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_run_gives_a_legal_stream(seed: u64) {
+        if let Err(problem) = play(seed) {
+            return Err(TestCaseError::fail(problem));
+        }
+    }
+}

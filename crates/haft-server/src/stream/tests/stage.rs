@@ -1,0 +1,140 @@
+//! A run from a request to the last event, without HTTP.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_catalog::Catalog;
+use haft_core::{Cancel, Model, Owner, ToolDefinition, ToolError, ToolObject, dynamic_tool};
+use haft_engine::LoopOptions;
+use haft_store::MemoryStore;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::app::{App, Caller, ConversationLocks};
+use crate::live::LiveRuns;
+use crate::models::{ModelEntry, Models};
+use crate::options::ServerOptions;
+use crate::plan::Plan;
+use crate::sealed::SealingKeys;
+use crate::stream::{Dialect, WireEvent};
+use crate::wire::{CreateRequest, Door, Vocabulary};
+
+/// What a run consists of.
+pub(super) struct Stage {
+    app: App,
+    /// Stop the run after so many events of the stream.
+    pub(super) cancel_after: Option<usize>,
+}
+
+/// What came of it.
+pub(super) struct Played {
+    events: Vec<WireEvent>,
+}
+
+impl Stage {
+    pub(super) fn new(model: impl Model, tools: Vec<Arc<dyn ToolObject>>) -> Self {
+        Self::bounded(model, tools, LoopOptions::default())
+    }
+
+    pub(super) fn bounded(
+        model: impl Model,
+        tools: Vec<Arc<dyn ToolObject>>,
+        loop_options: LoopOptions,
+    ) -> Self {
+        let catalog = Catalog::new();
+        for tool in tools {
+            catalog.register(tool).unwrap();
+        }
+        let options = ServerOptions {
+            loop_options,
+            ..ServerOptions::default()
+        };
+        Self {
+            app: App {
+                models: Models::new(vec![ModelEntry::new("scripted", model)], None).unwrap(),
+                catalog,
+                store: Arc::new(MemoryStore::new()),
+                runs: Arc::new(Semaphore::new(1)),
+                options,
+                live: LiveRuns::default(),
+                conversations: ConversationLocks::default(),
+                keys: SealingKeys::ephemeral().unwrap(),
+            },
+            cancel_after: None,
+        }
+    }
+
+    /// Runs a request, as the server would.
+    pub(super) async fn play(&self, body: Value) -> Played {
+        let caller = Caller {
+            owner: Owner::default(),
+            dialect: Dialect::OpenResponses,
+            request_id: "req_1".into(),
+            wants_vendor_events: body["stream_options"]["vendor"] == true,
+        };
+        let is_vendor_type = |tool_type: &str| self.app.is_vendor_type(tool_type);
+        let words = Vocabulary {
+            is_vendor_type: &is_vendor_type,
+            schemas: &haft_hydrate::JsonSchemaFactory,
+        };
+        let request = CreateRequest::read(body, Door::Http, &words).unwrap();
+        let context = self.app.context(&caller, &request, None).await.unwrap();
+        let (plan, mut translator) = Plan::make(&self.app, &caller, &request, &context).unwrap();
+        let mut events = translator.begin();
+        let mut run = plan.run(plan.conversation.clone()).start().unwrap();
+        while let Some(event) = run.next().await {
+            events.extend(translator.translate(event.kind));
+            self.stop(&plan.cancel, events.len());
+        }
+        let outcome = run.finish().await;
+        let finished = translator.finish(&outcome.end, &outcome.usage, 1_700_000_001);
+        events.extend(finished.events);
+        Played { events }
+    }
+
+    fn stop(&self, cancel: &Cancel, told: usize) {
+        if self.cancel_after.is_some_and(|after| told >= after) {
+            cancel.cancel();
+        }
+    }
+}
+
+impl Played {
+    /// The events as a client of this dialect gets them.
+    pub(super) fn events(&self, dialect: Dialect) -> Vec<Value> {
+        let events = self.events.iter().map(|event| {
+            let (kind, json) = dialect.render(&event.kind, &event.json);
+            let value: Value = serde_json::from_str(&json).unwrap();
+            assert_eq!(value["type"], *kind);
+            value
+        });
+        events.collect()
+    }
+}
+
+/// A tool of this server that answers with its arguments after a while.
+pub(super) fn echo(name: &str) -> Arc<dyn ToolObject> {
+    let definition = ToolDefinition::builder(name)
+        .description("Gives back what it got; `fail` makes it fail, `wait` makes it slow.")
+        .parameters(json!({"type": "object", "properties": {
+            "text": {"type": "string"}, "fail": {"type": "boolean"}, "wait": {"type": "integer"},
+        }}));
+    dynamic_tool(
+        definition.build().unwrap(),
+        |arguments, _context| async move {
+            let wait = arguments["wait"].as_u64().unwrap_or(0);
+            tokio::time::sleep(Duration::from_secs(wait)).await;
+            if arguments["fail"] == true {
+                return Err(ToolError::new("it broke"));
+            }
+            Ok(arguments["text"].as_str().unwrap_or("nothing").to_owned())
+        },
+    )
+}
+
+/// A function of the client.
+pub(super) fn function(name: &str) -> Value {
+    json!({"type": "function", "name": name, "parameters": {
+        "type": "object", "properties": {"text": {"type": "string"}},
+    }})
+}
