@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use haft_core::{Cancel, ModelErrorKind, Owner, StoredItem, StoredResponse};
-use haft_engine::{End, EventKind, FailedReason, Outcome};
+use haft_core::{Cancel, ModelErrorKind, Owner, StoredItem, StoredResponse, Usage};
+use haft_engine::{End, EventKind, FailedReason};
 use serde_json::value::to_raw_value;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::app::{App, ConversationLock, now, store_failed};
+use crate::compaction::{Compaction, Halt, item_of};
 use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
 use crate::live::LiveRun;
@@ -126,6 +127,8 @@ pub(crate) struct Job {
     pub(crate) translator: Translator,
     pub(crate) place: Place,
     pub(crate) include: Include,
+    /// What is to be compacted before the model is asked.
+    pub(crate) compaction: Option<Compaction>,
     /// Everything that the model was to know.
     pub(crate) context: Vec<Record>,
     /// Held until the run is over.
@@ -182,16 +185,15 @@ impl Job {
         if let Listener::Live(_) = listener {
             self.note_progress(&app).await;
         }
-        let ended = self.run(&mut listener).await;
+        let ended = self.run(&app, &mut listener).await;
         let finished = match ended {
-            Ok(outcome) => {
-                if let Some(error) = refusal(&outcome, &self.translator)
+            Ok((end, usage)) => {
+                if let Some(error) = refusal(&end, &self.translator)
                     && listener.refuse(&error).await
                 {
                     return;
                 }
-                let usage = outcome.usage;
-                self.translator.finish(&outcome.end, &usage, now())
+                self.translator.finish(&end, &usage, now())
             }
             Err(error) => {
                 if listener.refuse(&error).await {
@@ -220,8 +222,28 @@ impl Job {
     }
 
     /// Runs it, with less of the context if it is too long and may be cut.
-    async fn run(&mut self, listener: &mut Listener) -> Result<Outcome, ApiError> {
+    async fn run(&mut self, app: &App, listener: &mut Listener) -> Result<(End, Usage), ApiError> {
         let mut conversation = self.plan.conversation.clone();
+        let mut usage = Usage::default();
+        if let Some(compaction) = self.compaction.take() {
+            let goes_on = compaction.goes_on();
+            let carried = match self.plan.compact(compaction, app, &self.place.owner).await {
+                Ok(carried) => carried,
+                Err(Halt::Error(error)) => return Err(error),
+                Err(Halt::Cancelled(usage)) => return Ok((End::Cancelled, usage)),
+            };
+            usage += carried.usage;
+            let item = |id: &str| item_of(id, &carried.sealed).into();
+            let events = self.translator.add_whole("cmp", item);
+            listener.answering(&self.plan.cancel).await;
+            listener.tell(events, &self.plan.cancel).await;
+            if !goes_on {
+                return Ok((End::Completed, usage));
+            }
+            conversation = self.plan.conversation_of(&carried.pieces);
+            conversation = self.plan.fit(conversation)?;
+        }
+        let in_front = self.translator.finished_items();
         for _ in 0..MAX_SHORTENINGS {
             let run = self.plan.run(conversation.clone());
             let mut stream = run.start().map_err(|error| {
@@ -240,13 +262,14 @@ impl Job {
             let outcome = stream.finish().await;
             let may_shorten = self.plan.truncation == Truncation::Auto
                 && is_too_long(&outcome.end)
-                && !self.translator.has_finished_items();
+                && self.translator.finished_items() == in_front;
+            usage += outcome.usage;
             if !may_shorten {
-                return Ok(outcome);
+                return Ok((outcome.end, usage));
             }
             match shorter(&conversation) {
                 Some(shortened) => conversation = shortened,
-                None => return Ok(outcome),
+                None => return Ok((outcome.end, usage)),
             }
         }
         Err(ApiError::new(
@@ -280,9 +303,9 @@ fn is_too_long(end: &End) -> bool {
 }
 
 /// The error that stands in place of a response: the run failed before anything was finished.
-fn refusal(outcome: &Outcome, translator: &Translator) -> Option<ApiError> {
-    match &outcome.end {
-        End::Failed { reason, message } if !translator.has_finished_items() => {
+fn refusal(end: &End, translator: &Translator) -> Option<ApiError> {
+    match end {
+        End::Failed { reason, message } if translator.finished_items() == 0 => {
             Some(crate::failure::of_run(reason, message))
         }
         _ => None,

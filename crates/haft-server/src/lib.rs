@@ -2,6 +2,7 @@
 
 mod app;
 mod chat;
+mod compaction;
 mod context;
 mod drive;
 mod error;

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use haft_core::{Cancel, Conversation, Model, ModelOptions};
+use haft_core::{Cancel, Conversation, Model, ModelOptions, Owner};
 use haft_engine::{LoopOptions, OnMismatch, Run};
 
 use crate::app::{App, Caller, now};
+use crate::compaction::{Carried, Compaction, Halt, Piece, Writing};
 use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::estimate::{tokens_of, tokens_of_conversation, tokens_of_tools};
 use crate::history::{Record, expand, verify};
 use crate::stream::{Translation, Translator};
 use crate::toolkit::{Ingredients, Toolkit};
+use crate::truncate::fitted;
 use crate::wire::{CreateRequest, ResponseResource, TextFormat, Truncation, new_id};
 
 /// Everything that is needed to run a request, once or again with less of its context.
@@ -41,17 +43,13 @@ impl Plan {
         let entry = app.models.find(request.model.as_deref())?;
         let toolkit = Toolkit::build(&Ingredients {
             tools: &request.tools,
-            loaded: &context.loaded,
+            loaded: &context.loaded(),
             choice: &request.tool_choice,
             snapshot: &app.catalog.snapshot(),
             unsupported: app.options.unsupported_tools,
         })?;
-        let records: Vec<Record> = context
-            .inherited
-            .iter()
-            .chain(&context.input)
-            .cloned()
-            .collect();
+        let records = context.pieces.iter().map(|piece| piece.record.clone());
+        let records: Vec<Record> = records.collect();
         let items = expand(&records, &|item_type| toolkit.hosted_name(item_type));
         let conversation = Conversation::from(items);
         verify(&conversation, &records)?;
@@ -99,9 +97,65 @@ impl Plan {
 
     /// How many tokens the first request has, roughly.
     pub(crate) fn input_tokens(&self) -> u64 {
+        self.fixed_tokens() + tokens_of_conversation(&self.conversation)
+    }
+
+    /// The tokens that go along with every conversation.
+    fn fixed_tokens(&self) -> u64 {
         let instructions = self.instructions.as_deref().map_or(0, tokens_of);
-        let tools = tokens_of_tools(self.toolkit.binding.specs());
-        instructions + tools + tokens_of_conversation(&self.conversation)
+        instructions + tokens_of_tools(self.toolkit.binding.specs())
+    }
+
+    /// As much of a conversation as fits into the model: the oldest turns go if the request lets
+    /// them, and what is clearly too long all the same is refused before anything is sent.
+    pub(crate) fn fit(&self, conversation: Conversation) -> Result<Conversation, ApiError> {
+        let Some(window) = self.model.capabilities().context_tokens else {
+            return Ok(conversation);
+        };
+        let fixed = self.fixed_tokens();
+        let answer = self.model_options.max_output_tokens.unwrap_or(0);
+        let room = window.saturating_sub(fixed + answer.min(window / 2));
+        let shortened = match self.truncation {
+            Truncation::Auto => fitted(&conversation, room),
+            Truncation::Disabled => None,
+        };
+        let conversation = shortened.unwrap_or(conversation);
+        let tokens = fixed + tokens_of_conversation(&conversation);
+        // The count is rough: whatever may fit is left to the provider to judge.
+        if tokens <= window + window / 4 {
+            return Ok(conversation);
+        }
+        let message = format!(
+            "the context has about {tokens} tokens, and the model takes {window}: send less, compact \
+             it, or set `truncation` to `auto`"
+        );
+        Err(ApiError::new(ErrorCode::ContextLengthExceeded, message).at("input"))
+    }
+
+    /// Compacts a context as the request wishes to be answered.
+    pub(crate) async fn compact(
+        &self,
+        compaction: Compaction,
+        app: &App,
+        owner: &Owner,
+    ) -> Result<Carried, Halt> {
+        let writing = Writing {
+            model: &self.model,
+            instructions: self.instructions.as_deref(),
+            options: &self.options,
+            model_options: summary_options(&self.model_options),
+            cancel: &self.cancel,
+            request_id: &self.request_id,
+        };
+        compaction.carry_out(&app.keys, owner, &writing).await
+    }
+
+    /// What the model reads of a context.
+    pub(crate) fn conversation_of(&self, pieces: &[Piece]) -> Conversation {
+        let records = pieces.iter().map(|piece| piece.record.clone());
+        let records: Vec<Record> = records.collect();
+        let hosted_name = |item_type: &str| self.toolkit.hosted_name(item_type);
+        expand(&records, &hosted_name).into()
     }
 
     /// A run of it with this conversation.
@@ -138,7 +192,18 @@ fn bounded(limits: &LoopOptions, request: &CreateRequest) -> LoopOptions {
     options
 }
 
-fn model_options(request: &CreateRequest) -> ModelOptions {
+/// What of a request's wishes is for the summary of its context too.
+pub(crate) fn summary_options(options: &ModelOptions) -> ModelOptions {
+    ModelOptions {
+        reasoning_effort: options.reasoning_effort.clone(),
+        safety_identifier: options.safety_identifier.clone(),
+        prompt_cache_key: options.prompt_cache_key.clone(),
+        service_tier: options.service_tier.clone(),
+        ..ModelOptions::default()
+    }
+}
+
+pub(crate) fn model_options(request: &CreateRequest) -> ModelOptions {
     let reasoning = request.reasoning.as_ref();
     ModelOptions {
         max_output_tokens: request.max_output_tokens,

@@ -13,7 +13,7 @@ use haft_core::{Item, StoredItem};
 
 use crate::error::{ApiError, ErrorCode};
 
-pub(crate) use check::verify;
+pub(crate) use check::{call_of, verify};
 pub(crate) use expand::{TURN, expand};
 
 /// An item of the context.

@@ -4,6 +4,7 @@ mod background;
 mod body;
 mod caller;
 mod chat;
+mod compact;
 mod conversations;
 mod models;
 mod origin;
@@ -39,6 +40,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             post(responses::create).get(websocket::upgrade),
         )
         .route("/responses/input_tokens", post(responses::input_tokens))
+        .route("/responses/compact", post(compact::compact))
         .route(
             "/responses/{id}",
             get(retrieve::retrieve).delete(retrieve::delete),
