@@ -50,7 +50,7 @@ impl Plan {
         })?;
         let records = context.pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
-        let items = expand(&records, &|item_type| toolkit.hosted_name(item_type));
+        let items = expand(&records, &toolkit);
         let conversation = Conversation::from(items);
         verify(&conversation, &records)?;
         check_content(&*entry.model, &records)?;
@@ -154,8 +154,7 @@ impl Plan {
     pub(crate) fn conversation_of(&self, pieces: &[Piece]) -> Conversation {
         let records = pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
-        let hosted_name = |item_type: &str| self.toolkit.hosted_name(item_type);
-        expand(&records, &hosted_name).into()
+        expand(&records, &self.toolkit).into()
     }
 
     /// A run of it with this conversation.
