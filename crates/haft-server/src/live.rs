@@ -36,10 +36,9 @@ impl LiveRuns {
         runs.remove(&(owner.clone(), id.to_owned()));
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> Vec<Arc<LiveRun>> {
+    pub(crate) fn cancel_all(&self) {
         let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.values().cloned().collect()
+        runs.values().for_each(|run| run.cancel.cancel());
     }
 }
 
@@ -85,6 +84,12 @@ impl LiveRun {
         let count = events.len();
         drop(events);
         self.state.send_modify(|state| state.events = count);
+    }
+
+    /// The number of the next event; none where events are not kept.
+    pub(crate) fn next_number(&self) -> Option<u64> {
+        let count = self.state.borrow().events;
+        self.has_log.then_some(count as u64)
     }
 
     /// The run is over; waits until its events are written down.

@@ -77,7 +77,7 @@ impl Plan {
             model: Arc::clone(&entry.model),
             conversation,
             truncation: request.truncation,
-            cancel: Cancel::new(),
+            cancel: app.lifetime.run_signal(),
             instructions: request.instructions.clone(),
             toolkit,
             options: bounded(&app.options.loop_options, request),

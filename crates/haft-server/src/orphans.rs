@@ -1,0 +1,100 @@
+//! Background responses that nobody works on any more: a process died under them, or their run broke.
+//!
+//! Each is failed with the true reason, stored first and told then, like every other end.
+
+use haft_core::{Owner, StoredResponse};
+
+use crate::app::{App, store_failed};
+use crate::error::{ApiError, ErrorCode};
+use crate::lifetime::stopped;
+use crate::live::{LiveRun, stored_event};
+use crate::stream::WireEvent;
+use crate::wire::{ResponseError, ResponseResource, ResponseStatus};
+
+/// How many stored events are read at once.
+const EVENT_PAGE: usize = 256;
+
+/// Fails the responses that a dead process left behind. Says how many there were.
+pub(crate) async fn settle_orphans(app: &App) -> Result<usize, ApiError> {
+    let orphans = app.store.unfinished().await.map_err(store_failed)?;
+    let count = orphans.len();
+    for (owner, orphan) in orphans {
+        let id = orphan.id.clone();
+        let logged = last_number(app, &owner, &id).await?;
+        let next = logged.map(|last| last + 1);
+        let events = fail(app, &owner, orphan, next, &stopped()).await?;
+        if !events.is_empty() {
+            let events = events.into_iter().filter_map(stored_event).collect();
+            let append = app.store.append_events(&owner, &id, events).await;
+            append.map_err(store_failed)?;
+        }
+    }
+    Ok(count)
+}
+
+/// Fails a response whose run broke, and ends what there is of it here.
+pub(crate) async fn settle_broken(app: &App, live: &LiveRun) {
+    if let Err(error) = try_settle_broken(app, live).await {
+        tracing::error!(%error, id = live.id, "a broken response stays unfinished");
+    }
+    live.end().await;
+}
+
+async fn try_settle_broken(app: &App, live: &LiveRun) -> Result<(), ApiError> {
+    let orphan = app.store.response(&live.owner, &live.id).await;
+    let Some(orphan) = orphan.map_err(store_failed)? else {
+        return Ok(());
+    };
+    let error = ApiError::new(
+        ErrorCode::ServerError,
+        "the server broke over this response",
+    );
+    let events = fail(app, &live.owner, orphan, live.next_number(), &error).await?;
+    live.add(events);
+    Ok(())
+}
+
+/// Stores a response as failed. Gives its last events, from `next` on; none where it has no log.
+async fn fail(
+    app: &App,
+    owner: &Owner,
+    mut orphan: StoredResponse,
+    next: Option<u64>,
+    error: &ApiError,
+) -> Result<Vec<WireEvent>, ApiError> {
+    if orphan.is_finished {
+        return Ok(Vec::new());
+    }
+    let resource = serde_json::from_str::<ResponseResource>(orphan.resource.get());
+    let mut resource = match resource {
+        Ok(resource) => resource,
+        Err(error) => {
+            tracing::error!(%error, id = orphan.id, "a stored response cannot be read");
+            return Ok(Vec::new());
+        }
+    };
+    resource.status = ResponseStatus::Failed;
+    resource.error = Some(ResponseError {
+        code: error.code.as_str().to_owned(),
+        message: error.message.clone(),
+    });
+    orphan.is_finished = true;
+    if let Ok(json) = serde_json::value::to_raw_value(&resource) {
+        orphan.resource = json;
+    }
+    let put = app.store.put_response(owner, orphan, None).await;
+    put.map_err(store_failed)?;
+    Ok(next.map_or_else(Vec::new, |next| WireEvent::failure(next, &resource, error)))
+}
+
+async fn last_number(app: &App, owner: &Owner, id: &str) -> Result<Option<u64>, ApiError> {
+    let mut last = None;
+    loop {
+        let events = app.store.events(owner, id, last, EVENT_PAGE).await;
+        let events = events.map_err(store_failed)?;
+        match events.last() {
+            Some(event) => last = Some(event.sequence_number),
+            None => return Ok(last),
+        }
+    }
+}
