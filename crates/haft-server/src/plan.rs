@@ -54,10 +54,14 @@ impl Plan {
         let conversation = Conversation::from(items);
         verify(&conversation, &records)?;
         check_content(&*entry.model, &records)?;
-        // What was streamed cannot be taken back, so there is no second try.
-        let is_streamed = request.stream || request.background;
+        if conversation.is_empty() && request.generate && !context.compacts_now {
+            let message = "there is nothing to answer: send a text or items in `input`";
+            let error = ApiError::new(ErrorCode::MissingRequiredParameter, message);
+            return Err(error.at("input"));
+        }
         let on_mismatch = match &request.text.format {
-            TextFormat::JsonSchema { strict: true, .. } if is_streamed => {
+            // What was streamed cannot be taken back, so there is no second try.
+            TextFormat::JsonSchema { strict: true, .. } if request.stream => {
                 OnMismatch::Retry { tries: 1 }
             }
             TextFormat::JsonSchema { strict: true, .. } => OnMismatch::default(),
