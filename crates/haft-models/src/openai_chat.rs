@@ -307,6 +307,7 @@ impl Model for OpenAiChat {
             supports_dynamic_tools: true,
             parallel_calls: is_openai || server == ChatServer::Vllm,
             strict_schemas: is_openai,
+            named_choice: server != ChatServer::LlamaCpp,
             forced_choice: match server {
                 ChatServer::Openai | ChatServer::Vllm => ForcedChoice::Named,
                 ChatServer::LlamaCpp | ChatServer::Other => ForcedChoice::OnlyTool,

@@ -50,6 +50,10 @@ impl ModelEntry {
     /// assert_eq!(entry.name, "offline");
     /// # Ok::<(), haft_models::ConfigError>(())
     /// ```
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "the entry takes the backend over; what it holds is shared"
+    )]
     pub fn from_backend(
         name: impl Into<String>,
         aliases: impl IntoIterator<Item = String>,

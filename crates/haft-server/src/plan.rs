@@ -169,6 +169,8 @@ impl Plan {
             .options(self.options.clone())
             .model_options(self.model_options.clone())
             .cancel(self.cancel.clone())
+            // A client's calls are its own to judge (`open-responses.md` §5.4).
+            .hand_over_refused(true)
             .request_id(&*self.request_id);
         if let Some(instructions) = &self.instructions {
             run = run.instructions(instructions.as_str());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::serve::ListenerExt as _;
 use haft_catalog::Catalog;
-use haft_core::{Retention, Store};
+use haft_core::{CustomKind, Retention, Store, ToolSource};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
@@ -20,6 +20,7 @@ use crate::models::{ModelEntry, Models};
 use crate::options::ServerOptions;
 use crate::orphans::settle_orphans;
 use crate::sealed::{KeyFileError, SealingKeys};
+use crate::toolkit::of_type;
 
 /// How often what is too old is looked for.
 const CLEANING_PAUSE: Duration = Duration::from_mins(1);
@@ -53,6 +54,7 @@ pub struct ServerBuilder {
     data_dir: Option<PathBuf>,
     models: Vec<ModelEntry>,
     catalog: Catalog,
+    tools: Vec<(String, ToolSource)>,
     options: ServerOptions,
 }
 
@@ -68,6 +70,23 @@ pub enum BuildError {
     DuplicateModel {
         /// The name.
         name: String,
+    },
+    /// A type that no tool can have.
+    #[error(
+        "`{tool_type}` is no type for a tool: write `slug:type`, the slug 2 to 32 lower-case letters, \
+         digits and `_`, and none that haft uses itself"
+    )]
+    ToolType {
+        /// As given.
+        tool_type: String,
+    },
+    /// A tool that cannot be registered.
+    #[error("the tool `{tool_type}` cannot be registered: {reason}")]
+    Tool {
+        /// Its type.
+        tool_type: String,
+        /// What is wrong.
+        reason: String,
     },
     /// The keys that seal compacted conversations cannot be used.
     #[error(transparent)]
@@ -93,6 +112,24 @@ impl ServerBuilder {
         self
     }
 
+    /// Adds a tool under a type of the application's own, `slug:type`: requests name it so, and its
+    /// calls are items of that type.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use haft_core::{ToolDefinition, dynamic_tool};
+    /// # fn example(builder: haft_server::ServerBuilder) -> haft_server::ServerBuilder {
+    /// # let definition = ToolDefinition::builder("weather")
+    /// #     .parameters(serde_json::json!({"type": "object"})).build().unwrap();
+    /// # let weather = dynamic_tool(definition, |_, _| async { Ok("snow") });
+    /// builder.tool("acme:weather", weather)
+    /// # }
+    /// ```
+    pub fn tool(mut self, tool_type: impl Into<String>, tool: impl Into<ToolSource>) -> Self {
+        self.tools.push((tool_type.into(), tool.into()));
+        self
+    }
+
     /// What the operator decides.
     pub fn options(mut self, options: ServerOptions) -> Self {
         self.options = options;
@@ -109,6 +146,9 @@ impl ServerBuilder {
                     return Err(BuildError::DuplicateModel { name });
                 }
             }
+        }
+        for (tool_type, tool) in self.tools {
+            register(&self.catalog, tool_type, tool)?;
         }
         let default = self.options.default_model.as_deref();
         let models = Models::new(self.models, default).ok_or(BuildError::NoModel)?;
@@ -132,6 +172,40 @@ impl ServerBuilder {
     }
 }
 
+/// Slugs that mean something already: haft's, and the prefixes of ids.
+const TAKEN_SLUGS: [&str; 19] = [
+    "haft", "openai", "at", "call", "cmp", "conv", "ctc", "ctco", "fc", "fco", "mcp", "mcpa",
+    "mcpl", "mcpr", "msg", "resp", "rs", "tsc", "tso",
+];
+
+/// Puts a tool into the catalogue under its type.
+fn register(catalog: &Catalog, tool_type: String, tool: ToolSource) -> Result<(), BuildError> {
+    let kind = CustomKind::new(&tool_type).ok().filter(|kind| {
+        let slug = kind.slug();
+        (2..=32).contains(&slug.len())
+            && slug.starts_with(|first: char| first.is_ascii_lowercase())
+            && !slug.contains('-')
+            && !TAKEN_SLUGS.contains(&slug)
+    });
+    let Some(kind) = kind else {
+        return Err(BuildError::ToolType { tool_type });
+    };
+    let tool = match tool.into_object() {
+        Ok(tool) => of_type(tool, kind),
+        Err(error) => {
+            let reason = error.to_string();
+            return Err(BuildError::Tool { tool_type, reason });
+        }
+    };
+    match catalog.register(tool) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let reason = error.to_string();
+            Err(BuildError::Tool { tool_type, reason })
+        }
+    }
+}
+
 impl Server {
     /// Puts a server together that keeps its data in this store.
     pub fn builder(store: Arc<dyn Store>) -> ServerBuilder {
@@ -140,6 +214,7 @@ impl Server {
             data_dir: None,
             models: Vec::new(),
             catalog: Catalog::new(),
+            tools: Vec::new(),
             options: ServerOptions::default(),
         }
     }

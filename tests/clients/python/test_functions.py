@@ -202,6 +202,30 @@ def test_a_call_without_arguments_has_an_empty_object(client, backend):
     assert calls(response)[0].arguments == "{}"
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    "arguments",
+    [' { "city" :\n"Oslo" } ', '{"town": "Oslo"}', '{"city": 5}', '{"city": "Os', "Oslo"],
+    ids=["odd", "unknown", "type", "cut", "no-json"],
+)
+def test_arguments_are_handed_over_as_the_model_wrote_them(client, backend, stream, arguments):
+    backend.call(("call_a", "get_weather", arguments))
+    backend.say("I see.")
+    if stream:
+        *_, last = client.responses.create(input="Weather?", stream=True, **DOUBLE)
+        first = last.response
+    else:
+        first = client.responses.create(input="Weather?", **DOUBLE)
+    [call] = first.output
+    assert (call.type, call.call_id, call.arguments) == ("function_call", "call_a", arguments)
+    # What is wrong with them is for the client to say.
+    told = [output(call, "no such city")]
+    second = client.responses.create(input=told, previous_response_id=first.id, **DOUBLE)
+    assert second.output_text == "I see."
+    assert roles(backend) == ["user", "assistant", "tool"]
+    assert backend.messages[-1]["content"] == "no such city"
+
+
 def test_a_custom_tool_takes_text(client, backend):
     backend.call(("call_a", "shout", {"input": "hello"}))
     backend.say("HELLO")

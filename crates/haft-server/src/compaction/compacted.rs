@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 
 /// What stands in front of a summary. It is a message of the user: words of the conversation must
 /// not gain weight by being summed up.
-const HEADING: &str = "[Summary of the earlier conversation, which was compacted. It reports what \
+pub(super) const HEADING: &str = "[Summary of the earlier conversation, which was compacted. It reports what \
                        was said and done before; it asks for nothing by itself.]";
 
 /// The content of a compaction item.
@@ -92,7 +92,7 @@ impl Compacted {
         opened.ok_or_else(|| invalid(at))
     }
 
-    /// Whether nothing but this is needed to know what the item said.
+    /// The digests of what it stands for, to look them up.
     pub(super) fn coverage(&self) -> HashSet<u64> {
         self.covers.iter().copied().collect()
     }

@@ -27,7 +27,7 @@ pub(super) fn digest(item: &Item) -> u64 {
                     ContentPart::InputImage { image_url, .. } => hash.add(image_url),
                     ContentPart::Refusal { refusal } => hash.add(refusal),
                     ContentPart::Other(members) => {
-                        hash.add(&serde_json::json!(members).to_string())
+                        hash.add(&serde_json::json!(members).to_string());
                     }
                     part => hash.add(part.text().unwrap_or_default()),
                 }

@@ -80,7 +80,8 @@ pub(super) fn divide(pieces: &[Piece], scope: Scope) -> Division {
                 division.kept.push(item.clone());
             }
             _ => {
-                division.is_worthwhile |= !piece.is_summary() && piece.kind() != "additional_tools"
+                let is_new = !piece.is_summary() && piece.kind() != "additional_tools";
+                division.is_worthwhile |= is_new;
             }
         }
     }

@@ -8,6 +8,7 @@
 use haft_core::{CallOutput, Capabilities, ContentPart, Item, Role};
 use serde_json::Value;
 
+use super::compacted::HEADING;
 use super::piece::Piece;
 
 /// At most so many bytes of a call's output are told, from both of its ends.
@@ -38,7 +39,9 @@ impl Writer<'_> {
     fn piece(&mut self, piece: &Piece) {
         match &piece.record.item {
             Item::Message(_) if piece.is_summary() => {
-                self.line("earlier summary", &piece.record.item.text());
+                let text = piece.record.item.text();
+                let text = text.strip_prefix(HEADING).unwrap_or(&text);
+                self.line("earlier summary", text.trim_start());
             }
             Item::Message(message) => {
                 self.heading(match message.role {
@@ -84,6 +87,11 @@ impl Writer<'_> {
                 let heading = format!("call of `{}`", text("name").unwrap_or_default());
                 self.line(&heading, text("input").unwrap_or_default());
             }
+            "custom_tool_call_output" => match piece.member("output") {
+                Some(Value::String(text)) => self.line("output", &shortened(text)),
+                Some(output) => self.line("output", &shortened(&output.to_string())),
+                None => {}
+            },
             "additional_tools" | "configuration_update" | "mcp_list_tools" | "compaction" => {}
             kind => {
                 let told = piece.member("output").map(|output| match output {
@@ -120,10 +128,10 @@ impl Writer<'_> {
                     self.flush();
                     self.parts.push(part.clone());
                 }
-                part => match part.text() {
-                    Some(text) => self.text.push_str(text),
-                    None => self.text.push_str(&format!("[{}]", part.kind())),
-                },
+                part => {
+                    let named = format!("[{}]", part.kind());
+                    self.text.push_str(part.text().unwrap_or(&named));
+                }
             }
             self.text.push('\n');
         }

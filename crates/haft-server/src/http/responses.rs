@@ -65,7 +65,7 @@ pub(crate) async fn prepare(
     app.models.find(request.model.as_deref())?;
     let mut context = app.context(caller, request, memory).await?;
     let (mut plan, translator) = Plan::make(app, caller, request, &context)?;
-    let compaction = compaction(&plan, request, &context);
+    let compaction = compaction(&plan, request, &context)?;
     if compaction.is_none() {
         plan.conversation = plan.fit(plan.conversation.clone())?;
     }
@@ -93,15 +93,22 @@ pub(crate) async fn prepare(
 }
 
 /// The compaction that a request asks for, or that its context is long enough for.
-fn compaction(plan: &Plan, request: &CreateRequest, context: &Context) -> Option<Compaction> {
+fn compaction(
+    plan: &Plan,
+    request: &CreateRequest,
+    context: &Context,
+) -> Result<Option<Compaction>, ApiError> {
     if context.compacts_now {
-        return Some(Compaction::now(context.pieces.clone()));
+        if context.pieces.is_empty() {
+            let message =
+                "there is nothing to compact: send items in front of `compaction_trigger`";
+            return Err(ApiError::new(ErrorCode::InvalidValue, message).at("input"));
+        }
+        return Ok(Some(Compaction::now(context.pieces.clone())));
     }
-    let threshold = request.compact_threshold?;
-    if plan.input_tokens() <= threshold {
-        return None;
-    }
-    Compaction::beyond(threshold, context.pieces.clone())
+    let threshold = request.compact_threshold;
+    let threshold = threshold.filter(|threshold| plan.input_tokens() > *threshold);
+    Ok(threshold.and_then(|threshold| Compaction::beyond(threshold, context.pieces.clone())))
 }
 
 /// Waits for the end of a run that nobody watches.

@@ -310,10 +310,12 @@ impl Builder {
             let definition = tool.definition();
             match definition.kind() {
                 ToolKind::Custom(kind) => kind.to_string() == tool_type,
-                ToolKind::Internal => {
-                    tool_type.strip_prefix("haft:") == Some(definition.name().as_str())
+                ToolKind::Mcp => false,
+                // Whatever runs in this process, under haft's own slug.
+                _ => {
+                    let name = definition.name().as_str();
+                    tool.tool().runs_here() && tool_type.strip_prefix("haft:") == Some(name)
                 }
-                _ => false,
             }
         });
         let Some(found) = found else {

@@ -22,6 +22,7 @@ use crate::wire::{RequestTool, WireChoice};
 use builder::Builder;
 use choice::{Offer, lower_choice};
 use names::{Identity, Names};
+pub(crate) use renamed::of_type;
 
 /// What becomes of hosted tool types that nobody provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]

@@ -2,5 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod chat;
+mod compaction;
 mod plain;
 mod support;
+mod truncation;

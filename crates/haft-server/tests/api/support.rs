@@ -22,6 +22,7 @@ pub(crate) struct Setup {
     pub(crate) catalog: Catalog,
     pub(crate) options: ServerOptions,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) data_dir: Option<std::path::PathBuf>,
 }
 
 impl Setup {
@@ -32,6 +33,7 @@ impl Setup {
             catalog: Catalog::new(),
             options: ServerOptions::default(),
             store: Arc::new(MemoryStore::new()),
+            data_dir: None,
         }
     }
 
@@ -39,6 +41,9 @@ impl Setup {
         let mut builder = Server::builder(Arc::clone(&self.store))
             .catalog(self.catalog)
             .options(self.options);
+        if let Some(directory) = self.data_dir {
+            builder = builder.data_dir(directory);
+        }
         for model in self.models {
             builder = builder.model(model);
         }

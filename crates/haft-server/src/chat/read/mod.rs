@@ -9,6 +9,9 @@ mod options;
 mod parts;
 mod tools;
 
+#[cfg(test)]
+mod tests;
+
 use haft_core::{Conversation, Item, Model, ModelRequest, OutputFormat, Streaming};
 use serde_json::Value;
 

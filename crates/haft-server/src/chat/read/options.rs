@@ -101,10 +101,8 @@ fn extra(fields: &mut Fields, provider: &str) -> Read<Map<String, Value>> {
     let seed = seed.filter(Value::is_number);
     let mut extra = Map::new();
     match provider {
-        "anthropic" => {
-            if !stops.is_empty() {
-                extra.insert("stop_sequences".into(), json!(stops));
-            }
+        "anthropic" if !stops.is_empty() => {
+            extra.insert("stop_sequences".into(), json!(stops));
         }
         "ollama" => {
             let mut options = Map::new();

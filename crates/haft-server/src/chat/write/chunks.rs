@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::call_ids::CallIds;
-use super::whole::{Logprobs, logprobs_of, refusal_of, thoughts_of};
+use super::whole::{Logprobs, logprobs_of, missing_arguments, refusal_of, thoughts_of};
 use super::{BETWEEN, Heading, UsageBody, finish_reason, frame};
 use crate::stream::DONE_FRAME;
 
@@ -58,8 +58,8 @@ struct Chunk<'c> {
     created: i64,
     model: &'c str,
     choices: &'c [Choice<'c>],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Option<UsageBody>>,
+    #[serde(skip_serializing_if = "Member::is_absent")]
+    usage: Member<UsageBody>,
 }
 
 #[derive(Serialize)]
@@ -70,12 +70,32 @@ struct Choice<'c> {
     finish_reason: Option<&'static str>,
 }
 
+/// A member that may be missing, and may be null.
+#[derive(Default, Serialize)]
+#[serde(untagged)]
+enum Member<T> {
+    #[default]
+    Absent,
+    Null,
+    Given(T),
+}
+
+impl<T> Member<T> {
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
+    fn or_null(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Self::Given)
+    }
+}
+
 #[derive(Default, Serialize)]
 struct Delta<'c> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<Option<&'c str>>,
+    #[serde(skip_serializing_if = "Member::is_absent")]
+    content: Member<&'c str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<&'c str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,21 +164,17 @@ impl ChunkWriter {
             self.has_begun = true;
             self.write(Delta {
                 role: Some("assistant"),
-                content: Some(content),
+                content: Member::or_null(content),
                 ..Delta::default()
             });
         }
     }
 
     fn start(&mut self, index: usize, kind: &ItemKind) {
-        match kind {
-            ItemKind::Message => self.begin(Some("")),
-            ItemKind::FunctionCall { call_id, name } => self.call(index, call_id, name),
-            ItemKind::Reasoning => self.begin(None),
-            // This protocol has no words for anything else.
-            _ => {}
+        // All else that begins is told with its first piece.
+        if let ItemKind::FunctionCall { call_id, name } = kind {
+            self.call(index, call_id, name);
         }
-        self.open.entry(index).or_default();
     }
 
     fn call(&mut self, index: usize, call_id: &str, name: &str) {
@@ -191,7 +207,7 @@ impl ChunkWriter {
         self.last_text = Some(index);
         let text = apart(text, is_other);
         self.write(Delta {
-            content: Some(Some(&text)),
+            content: Member::Given(&text),
             ..Delta::default()
         });
     }
@@ -273,11 +289,7 @@ impl ChunkWriter {
             self.call(index, &call.call_id, &call.name);
         }
         let told = self.open.get(&index).map_or("", |open| &open.arguments);
-        let mut more = rest(told, &call.arguments).to_owned();
-        // Clients parse arguments; a call without any has an empty object.
-        if told.trim().is_empty() && more.trim().is_empty() {
-            more = String::from("{}");
-        }
+        let more = rest(told, &call.arguments).to_owned() + missing_arguments(call);
         self.argue(index, &more);
     }
 
@@ -315,7 +327,11 @@ impl ChunkWriter {
             model: &self.heading.model,
             choices,
             // Who asked for it is told in each chunk that it is not known yet.
-            usage: self.with_usage.then_some(usage),
+            usage: if self.with_usage {
+                Member::or_null(usage)
+            } else {
+                Member::Absent
+            },
         }));
     }
 }

@@ -4,6 +4,9 @@ mod call_ids;
 mod chunks;
 mod whole;
 
+#[cfg(test)]
+mod tests;
+
 use bytes::Bytes;
 use haft_core::{FinishReason, Usage};
 use serde::Serialize;
@@ -48,6 +51,7 @@ struct UsageBody {
 #[derive(Debug, Serialize)]
 struct PromptDetails {
     cached_tokens: u64,
+    cache_write_tokens: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,6 +67,7 @@ impl From<Usage> for UsageBody {
             total_tokens: usage.total_tokens(),
             prompt_tokens_details: PromptDetails {
                 cached_tokens: usage.cached_input_tokens,
+                cache_write_tokens: usage.cache_write_tokens,
             },
             completion_tokens_details: CompletionDetails {
                 reasoning_tokens: usage.reasoning_tokens,

@@ -1,6 +1,6 @@
 //! A whole answer: `chat.completion`.
 
-use haft_core::{ContentPart, Item, ModelResponse, Reasoning};
+use haft_core::{ContentPart, FunctionCall, Item, ItemStatus, ModelResponse, Reasoning};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -123,8 +123,11 @@ impl Collected {
                 id: self.ids.take(&call.call_id),
                 kind: "function",
                 function: Function {
+                    arguments: match missing_arguments(&call) {
+                        "" => call.arguments,
+                        missing => missing.to_owned(),
+                    },
                     name: call.name,
-                    arguments: or_empty_object(call.arguments),
                 },
             }),
             // This protocol has no words for anything else.
@@ -140,12 +143,14 @@ fn append(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-/// Clients parse arguments; a call without any has an empty object.
-fn or_empty_object(arguments: String) -> String {
-    if arguments.trim().is_empty() {
-        String::from("{}")
+/// What stands for the arguments of a call without any: clients parse them. A call that was cut off
+/// stays as it is, so that nobody takes it for whole.
+pub(super) fn missing_arguments(call: &FunctionCall) -> &'static str {
+    let is_cut = call.status == Some(ItemStatus::Incomplete);
+    if call.arguments.trim().is_empty() && !is_cut {
+        "{}"
     } else {
-        arguments
+        ""
     }
 }
 

@@ -63,9 +63,7 @@ impl Chunks {
             if let Some(frame) = self.waiting.pop_front() {
                 return Some(frame);
             }
-            if self.events.is_none() {
-                return None;
-            }
+            self.events.as_ref()?;
             match timeout(self.keep_alive, self.read()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return Some(error_frame(&told(&error))),

@@ -25,7 +25,7 @@ mod create_tests;
 #[cfg(test)]
 mod items_tests;
 #[cfg(test)]
-mod refusals;
+pub(crate) mod refusals;
 #[cfg(test)]
 mod tools_tests;
 
