@@ -98,3 +98,58 @@ async fn last_number(app: &App, owner: &Owner, id: &str) -> Result<Option<u64>, 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use haft_core::Cancel;
+    use haft_models::OfflineModel;
+    use haft_store::MemoryStore;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::models::ModelEntry;
+    use crate::server::Server;
+    use crate::wire::{CreateRequest, Door, Vocabulary};
+
+    #[tokio::test]
+    async fn a_response_whose_run_broke_is_failed_where_it_is_stored_and_where_it_is_followed() {
+        let server = Server::builder(Arc::new(MemoryStore::new()))
+            .model(ModelEntry::new("default", OfflineModel::new()))
+            .build()
+            .unwrap();
+        let app = server.app();
+        let body = json!({"input": "hi", "background": true, "stream": true});
+        let request = CreateRequest::read(body, Door::Http, &Vocabulary::default()).unwrap();
+        let resource = ResponseResource::begun("resp_1", 1, "default", &request);
+        let owner = Owner::default();
+        let queued = StoredResponse {
+            id: "resp_1".into(),
+            previous: None,
+            created_at: 1,
+            is_finished: false,
+            resource: serde_json::value::to_raw_value(&resource).unwrap(),
+            input: Vec::new(),
+            output: Vec::new(),
+        };
+        let put = app.store.put_response(&owner, queued, None).await;
+        put.unwrap();
+        let live = LiveRun::new(owner.clone(), "resp_1".into(), Cancel::new(), true);
+        let writer = Arc::clone(&live).write_events(Arc::clone(&app.store));
+        tokio::spawn(writer);
+        settle_broken(app, &live).await;
+        let stored = app.store.response(&owner, "resp_1").await;
+        let stored = stored.unwrap().unwrap();
+        assert!(stored.is_finished);
+        let resource: Value = serde_json::from_str(stored.resource.get()).unwrap();
+        assert_eq!(resource["status"], "failed");
+        assert_eq!(resource["error"]["code"], "server_error");
+        let logged = app.store.events(&owner, "resp_1", None, 10).await.unwrap();
+        let kinds: Vec<_> = logged
+            .iter()
+            .map(|event| WireEvent::stored(0, event.json.get()).unwrap().kind)
+            .collect();
+        assert_eq!(kinds, ["error", "response.failed"]);
+    }
+}

@@ -219,6 +219,11 @@ impl Server {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
     /// The API as a router, to be part of an application of your own.
     pub fn router(&self) -> Router {
         http::router(Arc::clone(&self.app))

@@ -4,6 +4,9 @@
 
 mod chat;
 mod compaction;
+mod contexts;
+mod names;
 mod plain;
+mod stopping;
 mod support;
 mod truncation;
