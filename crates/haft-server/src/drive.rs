@@ -19,7 +19,7 @@ use crate::truncate::shorter;
 use crate::wire::{Include, ResponseResource, Truncation};
 
 /// How long somebody who does not read may hold up a run.
-const MAX_STALL: Duration = Duration::from_mins(2);
+pub(crate) const MAX_STALL: Duration = Duration::from_mins(2);
 
 /// How often a request is repeated with less of its context.
 const MAX_SHORTENINGS: usize = 8;
@@ -274,7 +274,9 @@ fn is_too_long(end: &End) -> bool {
 fn refusal(outcome: &Outcome, translator: &Translator) -> Option<ApiError> {
     match &outcome.end {
         End::Failed { reason, message } if !translator.has_finished_items() => {
-            Some(crate::failure::of_run(reason, message))
+            let mut error = crate::failure::of_run(reason, message);
+            error.must_not_retry = translator.has_run_tools();
+            Some(error)
         }
         _ => None,
     }
@@ -374,12 +376,14 @@ impl Listener {
     }
 
     async fn end(&mut self, events: Vec<WireEvent>, ended: Ended, cancel: &Cancel) {
-        self.tell(events, cancel).await;
         match self {
-            Self::Follower { signals, .. } => {
-                send(signals, Signal::Ended(Box::new(ended)), cancel).await;
+            Self::Follower { .. } => {
+                self.tell(events, cancel).await;
+                if let Self::Follower { signals, .. } = self {
+                    send(signals, Signal::Ended(Box::new(ended)), cancel).await;
+                }
             }
-            Self::Live(live) => live.end().await,
+            Self::Live(live) => live.end(events).await,
         }
     }
 }

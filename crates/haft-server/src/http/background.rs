@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
-use haft_core::{BoxFuture, Owner, Store, StoredResponse};
+use haft_core::{BoxFuture, Owner, Store, StoredItem, StoredResponse};
 
+use super::path::Path;
 use super::responses::dialected;
 use super::retrieve::{self, shown};
 use super::{reply, sse};
@@ -99,7 +100,7 @@ impl sse::Source for FollowLive {
             }
             let mut watch = self.live.watch();
             let state = *watch.borrow_and_update();
-            let events = self.live.from(self.next);
+            let events = self.live.between(self.next, state.shown);
             if !events.is_empty() {
                 self.next += events.len();
                 return Poll::Ready(Some(events));
@@ -111,7 +112,7 @@ impl sse::Source for FollowLive {
             self.change = Some(Box::pin(async move {
                 // The sender lives as long as the run that this follower holds.
                 let _ = watch
-                    .wait_for(|state| state.is_over || state.events > seen)
+                    .wait_for(|state| state.is_over || state.shown > seen)
                     .await;
             }));
         }
@@ -236,9 +237,12 @@ async fn settle(app: &App, owner: &Owner, mut orphan: StoredResponse) -> Result<
         code: ErrorCode::ServerError.as_str().to_owned(),
         message: message.to_owned(),
     });
-    let logged = last_number(app, owner, &resource.id).await?;
-    if let Some(last) = logged {
-        let events = WireEvent::failure(last + 1, &resource, message);
+    let log = Log::read(app, owner, &resource.id).await?;
+    orphan.output = log.items;
+    if let Some(last) = log.last {
+        let mut shown = shown(&orphan, resource.clone(), log.include, Dialect::default());
+        shown.status = resource.status;
+        let events = WireEvent::failure(last + 1, &shown, message);
         let events = events
             .into_iter()
             .filter_map(crate::live::stored_event)
@@ -255,15 +259,61 @@ async fn settle(app: &App, owner: &Owner, mut orphan: StoredResponse) -> Result<
     Ok(())
 }
 
-async fn last_number(app: &App, owner: &Owner, id: &str) -> Result<Option<u64>, ApiError> {
-    let mut last = None;
-    loop {
-        let events = app.store.events(owner, id, last, EVENT_PAGE).await;
-        let events = events.map_err(store_failed)?;
-        match events.last() {
-            Some(event) => last = Some(event.sequence_number),
-            None => return Ok(last),
+/// What the log of a response says about how far it came.
+struct Log {
+    /// The number of its last event.
+    last: Option<u64>,
+    /// The items that were finished, by their places.
+    items: Vec<StoredItem>,
+    /// Everything: what the log holds was chosen when it was written.
+    include: Include,
+}
+
+impl Log {
+    async fn read(app: &App, owner: &Owner, id: &str) -> Result<Self, ApiError> {
+        #[derive(serde::Deserialize)]
+        struct Done {
+            output_index: usize,
+            item: Box<serde_json::value::RawValue>,
         }
+        #[derive(serde::Deserialize)]
+        struct Named {
+            id: String,
+        }
+        let mut last = None;
+        let mut items = std::collections::BTreeMap::new();
+        loop {
+            let events = app.store.events(owner, id, last, EVENT_PAGE).await;
+            let events = events.map_err(store_failed)?;
+            let Some(event) = events.last() else {
+                break;
+            };
+            last = Some(event.sequence_number);
+            for event in &events {
+                let json = event.json.get();
+                if !json.starts_with(r#"{"type":"response.output_item.done""#) {
+                    continue;
+                }
+                let done = serde_json::from_str::<Done>(json).ok();
+                let named = done.and_then(|done| {
+                    let named: Named = serde_json::from_str(done.item.get()).ok()?;
+                    let item = StoredItem {
+                        id: named.id,
+                        json: done.item,
+                    };
+                    Some((done.output_index, item))
+                });
+                items.extend(named);
+            }
+        }
+        Ok(Self {
+            last,
+            items: items.into_values().collect(),
+            include: Include {
+                encrypted_reasoning: true,
+                logprobs: true,
+            },
+        })
     }
 }
 

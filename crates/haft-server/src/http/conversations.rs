@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, RawQuery, Request, State};
+use axum::extract::{RawQuery, Request, State};
 use axum::response::Response;
 use haft_core::{Owner, StoredConversation, StoredItem};
 use haft_hydrate::JsonSchemaFactory;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
+use super::path::Path;
 use super::{body, reply};
 use crate::app::{App, Caller, now, store_failed};
 use crate::context::conversation_not_found;

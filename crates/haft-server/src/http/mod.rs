@@ -5,6 +5,7 @@ mod body;
 mod caller;
 mod conversations;
 mod models;
+mod path;
 mod reply;
 mod responses;
 mod retrieve;

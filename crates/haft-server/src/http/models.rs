@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
 
+use super::path::Path;
 use super::reply;
 use crate::app::App;
 use crate::error::ApiError;

@@ -17,8 +17,7 @@ impl IntoResponse for ApiError {
         let body = Told { error: self.body() };
         let mut response = json(self.status(), &body);
         let headers = response.headers_mut();
-        if let Some(wait) = self.retry_after {
-            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        if let Some(seconds) = self.retry_seconds() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.must_not_retry {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use haft_core::{Owner, StoredItem, StoredResponse};
 use serde_json::{Value, json};
 
+use super::path::Path;
 use super::{background, reply};
 use crate::app::{App, Caller, store_failed};
 use crate::error::{ApiError, ErrorCode};

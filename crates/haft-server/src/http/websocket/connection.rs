@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use serde_json::{Map, Value};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::message::{Wish, envelope, steer_failed, with_stream_id};
 use crate::app::{App, Caller};
 use crate::context::Remembered;
-use crate::drive::{Ended, Follower, Signal};
+use crate::drive::{Ended, Follower, MAX_STALL, Signal};
 use crate::error::{ApiError, ErrorCode};
 use crate::http::responses;
 use crate::stream::WireEvent;
@@ -85,14 +85,18 @@ impl Connection {
             reason: "too old".into(),
         };
         // It is over, whether the other end hears of it or not.
-        let _ = self.socket.send(Message::Close(Some(close))).await;
+        let close = self.socket.send(Message::Close(Some(close)));
+        let _ = timeout(MAX_STALL, close).await;
         Err(Gone)
     }
 
     async fn ping(&mut self) -> Result<(), Gone> {
         self.ping_at = Instant::now() + PING_PAUSE;
-        let ping = Message::Ping(bytes::Bytes::new());
-        self.socket.send(ping).await.map_err(|_| Gone)
+        let ping = self.socket.send(Message::Ping(bytes::Bytes::new()));
+        match timeout(MAX_STALL, ping).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Gone),
+        }
     }
 
     /// Takes a message in.
@@ -124,8 +128,11 @@ impl Connection {
 
     async fn send(&mut self, text: String) -> Result<(), Gone> {
         self.ping_at = Instant::now() + PING_PAUSE;
-        let sent = self.socket.send(Message::Text(text.into())).await;
-        sent.map_err(|_| Gone)
+        let sending = self.socket.send(Message::Text(text.into()));
+        match timeout(MAX_STALL, sending).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Gone),
+        }
     }
 
     /// Answers a turn with an error. What it went on from is forgotten.
@@ -185,10 +192,12 @@ impl Connection {
                         self.tell(&events, stream_id).await?;
                     }
                     Some(Signal::Events(events)) => first.extend(events),
-                    Some(Signal::Answering) => {
-                        has_begun |= follower.commitment.begin();
+                    // If the run was refused in this very moment, that is what comes next.
+                    Some(Signal::Answering) if follower.commitment.begin() => {
+                        has_begun = true;
                         self.tell(&std::mem::take(&mut first), stream_id).await?;
                     }
+                    Some(Signal::Answering) => {}
                     Some(Signal::Refused(error)) => return Ok(Err(error)),
                     Some(Signal::Ended(ended)) => {
                         self.tell(&first, stream_id).await?;
@@ -201,7 +210,6 @@ impl Connection {
                 },
                 message = self.socket.recv() => self.hear(message).await?,
                 () = sleep_until(begin_at), if !has_begun => {
-                    // If the run was refused in this very moment, that is what comes next.
                     if follower.commitment.begin() {
                         has_begun = true;
                         self.tell(&std::mem::take(&mut first), stream_id).await?;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::http::header::ORIGIN;
-use axum::http::{HeaderMap, Method, Uri};
+use axum::http::header::{ALLOW, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
 
 use crate::app::{App, Caller};
@@ -27,7 +27,10 @@ pub(super) async fn upgrade(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
     let Ok(upgrade) = upgrade else {
-        return Ok(super::wrong_method(method, uri).await.into_response());
+        let mut refused = super::wrong_method(method, uri).await.into_response();
+        let allowed = HeaderValue::from_static("POST");
+        refused.headers_mut().insert(ALLOW, allowed);
+        return Ok(refused);
     };
     if let Some(origin) = headers.get(ORIGIN) {
         let allowed = &app.options.allowed_origins;
