@@ -429,10 +429,12 @@ impl Listener {
     }
 
     async fn end(&mut self, events: Vec<WireEvent>, ended: Ended, cancel: &Cancel) {
-        self.tell(events, cancel).await;
         match self {
-            Self::Follower { .. } => self.send(Signal::Ended(Box::new(ended)), cancel).await,
-            Self::Live(live) => live.end().await,
+            Self::Follower { .. } => {
+                self.tell(events, cancel).await;
+                self.send(Signal::Ended(Box::new(ended)), cancel).await;
+            }
+            Self::Live(live) => live.end(events).await,
         }
     }
 

@@ -2,7 +2,11 @@
 //!
 //! Each is failed with the true reason, stored first and told then, like every other end.
 
-use haft_core::{Owner, StoredResponse};
+use std::collections::BTreeMap;
+
+use haft_core::{Owner, StoredItem, StoredResponse};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::app::{App, store_failed};
 use crate::error::{ApiError, ErrorCode};
@@ -18,11 +22,11 @@ const EVENT_PAGE: usize = 256;
 pub(crate) async fn settle_orphans(app: &App) -> Result<usize, ApiError> {
     let orphans = app.store.unfinished().await.map_err(store_failed)?;
     let count = orphans.len();
-    for (owner, orphan) in orphans {
+    for (owner, mut orphan) in orphans {
         let id = orphan.id.clone();
-        let logged = last_number(app, &owner, &id).await?;
-        let next = logged.map(|last| last + 1);
-        let events = fail(app, &owner, orphan, next, &stopped()).await?;
+        let log = Log::read(app, &owner, &id).await?;
+        orphan.output = log.items;
+        let events = fail(app, &owner, orphan, log.next, &stopped()).await?;
         if !events.is_empty() {
             let events = events.into_iter().filter_map(stored_event).collect();
             let append = app.store.append_events(&owner, &id, events).await;
@@ -34,24 +38,24 @@ pub(crate) async fn settle_orphans(app: &App) -> Result<usize, ApiError> {
 
 /// Fails a response whose run broke, and ends what there is of it here.
 pub(crate) async fn settle_broken(app: &App, live: &LiveRun) {
-    if let Err(error) = try_settle_broken(app, live).await {
+    let events = last_of_broken(app, live).await.unwrap_or_else(|error| {
         tracing::error!(%error, id = live.id, "a broken response stays unfinished");
-    }
-    live.end().await;
+        Vec::new()
+    });
+    live.end(events).await;
 }
 
-async fn try_settle_broken(app: &App, live: &LiveRun) -> Result<(), ApiError> {
+async fn last_of_broken(app: &App, live: &LiveRun) -> Result<Vec<WireEvent>, ApiError> {
     let orphan = app.store.response(&live.owner, &live.id).await;
-    let Some(orphan) = orphan.map_err(store_failed)? else {
-        return Ok(());
+    let Some(mut orphan) = orphan.map_err(store_failed)? else {
+        return Ok(Vec::new());
     };
+    orphan.output = live.finished_items();
     let error = ApiError::new(
         ErrorCode::ServerError,
         "the server broke over this response",
     );
-    let events = fail(app, &live.owner, orphan, live.next_number(), &error).await?;
-    live.add(events);
-    Ok(())
+    fail(app, &live.owner, orphan, live.next_number(), &error).await
 }
 
 /// Stores a response as failed. Gives its last events, from `next` on; none where it has no log.
@@ -82,21 +86,65 @@ async fn fail(
     if let Ok(json) = serde_json::value::to_raw_value(&resource) {
         orphan.resource = json;
     }
+    // What the log holds was chosen when it was written: all of it may be seen.
+    let items = orphan.output.iter();
+    let items = items.filter_map(|item| serde_json::from_str(item.json.get()).ok());
+    resource.output = items.collect();
     let put = app.store.put_response(owner, orphan, None).await;
     put.map_err(store_failed)?;
     Ok(next.map_or_else(Vec::new, |next| WireEvent::failure(next, &resource, error)))
 }
 
-async fn last_number(app: &App, owner: &Owner, id: &str) -> Result<Option<u64>, ApiError> {
-    let mut last = None;
-    loop {
-        let events = app.store.events(owner, id, last, EVENT_PAGE).await;
-        let events = events.map_err(store_failed)?;
-        match events.last() {
-            Some(event) => last = Some(event.sequence_number),
-            None => return Ok(last),
+/// What the log of a response says about how far it came.
+#[derive(Default)]
+struct Log {
+    /// The number of the next event; none where there are no events.
+    next: Option<u64>,
+    /// The items that were finished, by their places.
+    items: Vec<StoredItem>,
+}
+
+impl Log {
+    async fn read(app: &App, owner: &Owner, id: &str) -> Result<Self, ApiError> {
+        let mut last = None;
+        let mut items = BTreeMap::new();
+        loop {
+            let events = app.store.events(owner, id, last, EVENT_PAGE).await;
+            let events = events.map_err(store_failed)?;
+            let Some(event) = events.last() else {
+                break;
+            };
+            last = Some(event.sequence_number);
+            items.extend(events.iter().filter_map(|event| finished_item(event.json.get())));
         }
+        Ok(Self {
+            next: last.map(|last| last + 1),
+            items: items.into_values().collect(),
+        })
     }
+}
+
+/// The item that an event says is done, and its place.
+pub(crate) fn finished_item(event: &str) -> Option<(usize, StoredItem)> {
+    #[derive(Deserialize)]
+    struct Done {
+        output_index: usize,
+        item: Box<RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Named {
+        id: String,
+    }
+    if !event.starts_with(r#"{"type":"response.output_item.done""#) {
+        return None;
+    }
+    let done: Done = serde_json::from_str(event).ok()?;
+    let named: Named = serde_json::from_str(done.item.get()).ok()?;
+    let item = StoredItem {
+        id: named.id,
+        json: done.item,
+    };
+    Some((done.output_index, item))
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ impl sse::Source for FollowLive {
             }
             let mut watch = self.live.watch();
             let state = *watch.borrow_and_update();
-            let events = self.live.from(self.next);
+            let events = self.live.between(self.next, state.shown);
             if !events.is_empty() {
                 self.next += events.len();
                 return Poll::Ready(Some(events));
@@ -118,7 +118,7 @@ impl sse::Source for FollowLive {
             self.change = Some(Box::pin(async move {
                 // The sender lives as long as the run that this follower holds.
                 let _ = watch
-                    .wait_for(|state| state.is_over || state.events > seen)
+                    .wait_for(|state| state.is_over || state.shown > seen)
                     .await;
             }));
         }

@@ -211,10 +211,12 @@ impl Connection {
                         self.tell(&events, stream_id).await?;
                     }
                     Some(Signal::Events(events)) => first.extend(events),
-                    Some(Signal::Answering) => {
-                        has_begun |= follower.commitment.begin();
+                    // If the run was refused in this very moment, that is what comes next.
+                    Some(Signal::Answering) if follower.commitment.begin() => {
+                        has_begun = true;
                         self.tell(&std::mem::take(&mut first), stream_id).await?;
                     }
+                    Some(Signal::Answering) => {}
                     Some(Signal::Refused(error)) => return Ok(Err(error)),
                     Some(Signal::Ended(ended)) => {
                         self.tell(&first, stream_id).await?;
@@ -227,7 +229,6 @@ impl Connection {
                 },
                 message = self.socket.recv() => self.hear(message).await?,
                 () = sleep_until(begin_at), if !has_begun => {
-                    // If the run was refused in this very moment, that is what comes next.
                     if follower.commitment.begin() {
                         has_begun = true;
                         self.tell(&std::mem::take(&mut first), stream_id).await?;
