@@ -5,6 +5,9 @@
 mod breaks;
 mod chat;
 mod compaction;
+mod contexts;
+mod names;
 mod plain;
+mod stopping;
 mod support;
 mod truncation;
