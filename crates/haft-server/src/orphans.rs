@@ -115,7 +115,11 @@ impl Log {
                 break;
             };
             last = Some(event.sequence_number);
-            items.extend(events.iter().filter_map(|event| finished_item(event.json.get())));
+            items.extend(
+                events
+                    .iter()
+                    .filter_map(|event| finished_item(event.json.get())),
+            );
         }
         Ok(Self {
             next: last.map(|last| last + 1),
