@@ -122,6 +122,16 @@ impl App {
             let error = ApiError::new(ErrorCode::PreviousResponseInProgress, message);
             return Err(error.at("previous_response_id"));
         }
+        if let Some(missing) = chain.first().and_then(|first| first.previous.as_deref()) {
+            // It went on from a response that only its own connection remembered. Without that one
+            // the model would answer to half a conversation.
+            let message = format!(
+                "the response `{id}` went on from `{missing}`, which was not stored: send the whole \
+                 input instead"
+            );
+            let error = ApiError::new(ErrorCode::PreviousResponseNotFound, message);
+            return Err(error.at("previous_response_id"));
+        }
         chain_records(&chain)
     }
 
@@ -133,7 +143,10 @@ impl App {
         inherited: &[Record],
     ) -> Result<Record, ApiError> {
         if let Some(known) = inherited.iter().rev().find(|record| record.id == id) {
-            return Ok(known.clone());
+            return Ok(Record {
+                param: Some(param.to_owned()),
+                ..known.clone()
+            });
         }
         let found = self
             .store

@@ -15,14 +15,16 @@ use crate::app::{App, ConversationLock, now, store_failed};
 use crate::compaction::{Compaction, Halt, item_of};
 use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
+use crate::lifetime::stopped;
 use crate::live::LiveRun;
+use crate::orphans::settle_broken;
 use crate::plan::Plan;
 use crate::stream::{Finished, OutputItem, Translator, WireEvent, visible};
 use crate::truncate::shorter;
 use crate::wire::{Include, ResponseResource, Truncation};
 
 /// How long somebody who does not read may hold up a run.
-const MAX_STALL: Duration = Duration::from_mins(2);
+pub(crate) const MAX_STALL: Duration = Duration::from_mins(2);
 
 /// How often a request is repeated with less of its context.
 const MAX_SHORTENINGS: usize = 8;
@@ -43,8 +45,22 @@ pub(crate) enum Signal {
 pub(crate) struct Ended {
     /// With the items that the client may see.
     pub(crate) resource: ResponseResource,
+    /// Everything that the model was to know.
+    context: Vec<Record>,
+    /// What it gave, whole.
+    items: Vec<OutputItem>,
+}
+
+impl Ended {
     /// Its context and all of its items, for whoever goes on from it.
-    pub(crate) records: Vec<Record>,
+    pub(crate) fn into_records(self) -> Vec<Record> {
+        let mut records = self.context;
+        records.extend(self.items.iter().map(record_of));
+        for record in &mut records {
+            record.param = None;
+        }
+        records
+    }
 }
 
 /// Whether a response has begun or was refused: it is one or the other.
@@ -107,6 +123,8 @@ enum Listener {
         signals: mpsc::Sender<Signal>,
         commitment: Arc<Commitment>,
         wants_events: bool,
+        /// Whether he has gone, or has not read for so long that it comes to the same.
+        is_gone: bool,
     },
     /// Whoever comes.
     Live(Arc<LiveRun>),
@@ -146,8 +164,10 @@ impl Job {
             signals: sender,
             commitment: Arc::clone(&commitment),
             wants_events,
+            is_gone: false,
         };
-        tokio::spawn(self.drive(app, listener));
+        let driven = self.drive(Arc::clone(&app), listener);
+        app.lifetime.spawn(driven);
         Follower {
             signals,
             commitment,
@@ -157,12 +177,13 @@ impl Job {
 
     /// Starts it in the background, where it goes on whoever listens.
     pub(crate) fn run_live(self, app: Arc<App>, live: Arc<LiveRun>) {
-        tokio::spawn(async move {
-            let driven = AssertUnwindSafe(self.drive(app, Listener::Live(Arc::clone(&live))));
-            if let Err(panic) = driven.catch_unwind().await {
+        let driven = self.drive(Arc::clone(&app), Listener::Live(Arc::clone(&live)));
+        let driven = AssertUnwindSafe(driven).catch_unwind();
+        Arc::clone(&app).lifetime.spawn(async move {
+            if let Err(panic) = driven.await {
                 let panic = haft_core::panic_text(&*panic);
                 tracing::error!(panic, id = live.id, "a background run broke");
-                live.end().await;
+                settle_broken(&app, &live).await;
             }
         });
     }
@@ -174,7 +195,8 @@ impl Job {
         events.extend(finished.events);
         let ended = Ended {
             resource: finished.resource,
-            records: self.context,
+            context: self.context,
+            items: finished.items,
         };
         (events, ended)
     }
@@ -185,26 +207,22 @@ impl Job {
         if let Listener::Live(_) = listener {
             self.note_progress(&app).await;
         }
-        let ended = self.run(&app, &mut listener).await;
+        let ended = match self.run(&app, &mut listener).await {
+            Ok((End::Cancelled, _)) if app.lifetime.is_stopping() => Err(stopped()),
+            ended => ended,
+        };
+        if let Some(error) = refusal(&ended, &self.translator)
+            && listener.may_refuse()
+        {
+            // Whoever reads the error may try again at once.
+            drop((self.lock, self.permit));
+            return listener.refuse(error).await;
+        }
         let finished = match ended {
-            Ok((end, usage)) => {
-                if let Some(error) = refusal(&end, &self.translator)
-                    && listener.refuse(&error).await
-                {
-                    return;
-                }
-                self.translator.finish(&end, &usage, now())
-            }
-            Err(error) => {
-                if self.translator.finished_items() == 0 && listener.refuse(&error).await {
-                    return;
-                }
-                self.translator.fail(&error)
-            }
+            Ok((end, usage)) => self.translator.finish(&end, &usage, now()),
+            Err(error) => self.translator.fail(&error),
         };
         let finished = keep(&app, &self.place, finished).await;
-        let mut records = std::mem::take(&mut self.context);
-        records.extend(finished.items.iter().map(record_of));
         let mut resource = finished.resource;
         let shown = finished.items.iter();
         let shown = shown.map(|item| visible(&item.json, self.include));
@@ -212,12 +230,13 @@ impl Job {
         // Whoever reads the end may use the conversation at once.
         drop(self.lock.take());
         drop(self.permit);
+        let ended = Ended {
+            resource,
+            context: self.context,
+            items: finished.items,
+        };
         listener
-            .end(
-                finished.events,
-                Ended { resource, records },
-                &self.plan.cancel,
-            )
+            .end(finished.events, ended, &self.plan.cancel)
             .await;
     }
 
@@ -303,12 +322,14 @@ fn is_too_long(end: &End) -> bool {
 }
 
 /// The error that stands in place of a response: the run failed before anything was finished.
-fn refusal(end: &End, translator: &Translator) -> Option<ApiError> {
-    match end {
-        End::Failed { reason, message } if translator.finished_items() == 0 => {
-            Some(crate::failure::of_run(reason, message))
-        }
-        _ => None,
+fn refusal(ended: &Result<(End, Usage), ApiError>, translator: &Translator) -> Option<ApiError> {
+    if translator.finished_items() > 0 {
+        return None;
+    }
+    match ended {
+        Ok((End::Failed { reason, message }, _)) => Some(crate::failure::of_run(reason, message)),
+        Ok(_) => None,
+        Err(error) => Some(error.clone()),
     }
 }
 
@@ -374,10 +395,8 @@ impl Listener {
     async fn tell(&mut self, events: Vec<WireEvent>, cancel: &Cancel) {
         match self {
             Self::Follower {
-                signals,
-                wants_events: true,
-                ..
-            } => send(signals, Signal::Events(events), cancel).await,
+                wants_events: true, ..
+            } => self.send(Signal::Events(events), cancel).await,
             Self::Follower { .. } => {}
             Self::Live(live) => live.add(events),
         }
@@ -385,48 +404,51 @@ impl Listener {
 
     async fn answering(&mut self, cancel: &Cancel) {
         if let Self::Follower {
-            signals,
             commitment,
             wants_events: true,
+            ..
         } = self
         {
             // Decided here and not where it is read: a run that breaks off at once must not be
             // refused to somebody who was already told of its beginning.
             commitment.begin();
-            send(signals, Signal::Answering, cancel).await;
+            self.send(Signal::Answering, cancel).await;
         }
     }
 
-    /// Tells that there will be no response; false if one has begun.
-    async fn refuse(&mut self, error: &ApiError) -> bool {
+    /// Decides that there will be no response; false if one has begun.
+    fn may_refuse(&self) -> bool {
         match self {
-            Self::Follower {
-                signals,
-                commitment,
-                ..
-            } if commitment.refuse() => {
-                // Whoever has gone does not want to know.
-                let _ = signals.send(Signal::Refused(error.clone())).await;
-                true
-            }
-            _ => false,
+            Self::Follower { commitment, .. } => commitment.refuse(),
+            Self::Live(_) => false,
         }
+    }
+
+    async fn refuse(&mut self, error: ApiError) {
+        self.send(Signal::Refused(error), &Cancel::new()).await;
     }
 
     async fn end(&mut self, events: Vec<WireEvent>, ended: Ended, cancel: &Cancel) {
-        self.tell(events, cancel).await;
         match self {
-            Self::Follower { signals, .. } => {
-                send(signals, Signal::Ended(Box::new(ended)), cancel).await;
+            Self::Follower { .. } => {
+                self.tell(events, cancel).await;
+                self.send(Signal::Ended(Box::new(ended)), cancel).await;
             }
-            Self::Live(live) => live.end().await,
+            Self::Live(live) => live.end(events).await,
         }
     }
-}
 
-/// Hands a signal on. Who does not read for too long has gone.
-async fn send(signals: &mpsc::Sender<Signal>, signal: Signal, cancel: &Cancel) {
-    if signals.send_timeout(signal, MAX_STALL).await.is_err() {
-        cancel.cancel();
+    /// Hands a signal on. Who does not read for too long has gone, and is not waited for again.
+    async fn send(&mut self, signal: Signal, cancel: &Cancel) {
+        let Self::Follower {
+            signals, is_gone, ..
+        } = self
+        else {
+            return;
+        };
+        if !*is_gone && signals.send_timeout(signal, MAX_STALL).await.is_err() {
+            *is_gone = true;
+            cancel.cancel();
+        }
     }
 }

@@ -55,6 +55,18 @@ impl ApiError {
         self.code.row().0
     }
 
+    /// After how many seconds to try again; always said where the status means that.
+    pub(crate) fn retry_seconds(&self) -> Option<u64> {
+        let status = self.status();
+        let is_expected =
+            status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE;
+        let rounded = |wait: Duration| wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        match self.retry_after {
+            Some(wait) => Some(rounded(wait).max(1)),
+            None => is_expected.then_some(1),
+        }
+    }
+
     /// The members of the `error` object.
     pub fn body(&self) -> ErrorBody<'_> {
         ErrorBody {

@@ -1,5 +1,7 @@
 //! How failures of a run are told to clients (`open-responses.md` §6).
 
+use std::time::Duration;
+
 use haft_core::{ModelError, ModelErrorKind};
 use haft_engine::FailedReason;
 
@@ -28,6 +30,9 @@ pub(crate) fn of_model(error: &ModelError, message: &str) -> ApiError {
         ModelErrorKind::Unreachable => ErrorCode::BackendUnreachable,
         ModelErrorKind::ContextLength => ErrorCode::ContextLengthExceeded,
         ModelErrorKind::PromptRefused => ErrorCode::InvalidPrompt,
+        ModelErrorKind::InvalidRequest if error.code.as_deref() == Some("unsupported_content") => {
+            ErrorCode::UnsupportedContent
+        }
         ModelErrorKind::InvalidRequest => ErrorCode::InvalidValue,
         ModelErrorKind::ServerError if matches!(error.status, Some(503 | 529)) => {
             ErrorCode::ServerIsOverloaded
@@ -36,8 +41,9 @@ pub(crate) fn of_model(error: &ModelError, message: &str) -> ApiError {
         _ => ErrorCode::ModelError,
     };
     let mut message = message.to_owned();
-    if let (ErrorCode::RateLimitExceeded, Some(wait)) = (code, error.retry_after) {
+    if code == ErrorCode::RateLimitExceeded {
         // Codex reads how long to wait from these words.
+        let wait = error.retry_after.unwrap_or(Duration::from_secs(1));
         message = format!("{message}: try again in {:.1}s", wait.as_secs_f64());
     }
     let mut told = ApiError::new(code, message);

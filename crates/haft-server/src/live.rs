@@ -1,13 +1,14 @@
 //! Responses that run in the background, and those who follow them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use haft_core::{Cancel, Owner, Store, StoredEvent};
+use haft_core::{Cancel, Owner, Store, StoredEvent, StoredItem};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
+use crate::orphans::finished_item;
 use crate::stream::WireEvent;
 
 /// How long events wait before they are written down, so that many are written at once.
@@ -36,10 +37,9 @@ impl LiveRuns {
         runs.remove(&(owner.clone(), id.to_owned()));
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> Vec<Arc<LiveRun>> {
+    pub(crate) fn cancel_all(&self) {
         let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.values().cloned().collect()
+        runs.values().for_each(|run| run.cancel.cancel());
     }
 }
 
@@ -58,7 +58,12 @@ pub(crate) struct LiveRun {
 /// How far a live run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LiveState {
-    pub(crate) events: usize,
+    /// How many events there are.
+    events: usize,
+    /// How many of them followers may hear.
+    pub(crate) shown: usize,
+    /// Nothing is added any more.
+    is_ending: bool,
     pub(crate) is_over: bool,
 }
 
@@ -80,28 +85,57 @@ impl LiveRun {
         if !self.has_log {
             return;
         }
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        events.extend(more);
-        let count = events.len();
-        drop(events);
-        self.state.send_modify(|state| state.events = count);
+        let count = self.push(more);
+        self.state.send_modify(|state| {
+            state.events = count;
+            state.shown = count;
+        });
     }
 
-    /// The run is over; waits until its events are written down.
-    pub(crate) async fn end(&self) {
-        self.state.send_modify(|state| state.is_over = true);
+    /// The number of the next event; none where events are not kept.
+    pub(crate) fn next_number(&self) -> Option<u64> {
+        let count = self.state.borrow().events;
+        self.has_log.then_some(count as u64)
+    }
+
+    fn push(&self, more: Vec<WireEvent>) -> usize {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.extend(more);
+        events.len()
+    }
+
+    /// The run is over. Its last events are written down before anybody hears of them, so that
+    /// whoever has heard of the end finds it again.
+    pub(crate) async fn end(&self, last: Vec<WireEvent>) {
+        let mut count = 0;
         if self.has_log {
-            let count = self.state.borrow().events;
+            count = self.push(last);
+            self.state.send_modify(|state| {
+                state.events = count;
+                state.is_ending = true;
+            });
             let mut written = self.written.subscribe();
             // The writer goes away only when it has written everything, or cannot.
             let _ = written.wait_for(|written| *written >= count).await;
         }
+        self.state.send_modify(|state| {
+            state.shown = count;
+            state.is_over = true;
+        });
     }
 
-    /// Events from a place on.
-    pub(crate) fn from(&self, start: usize) -> Vec<WireEvent> {
+    /// Events from a place on, up to another.
+    pub(crate) fn between(&self, start: usize, end: usize) -> Vec<WireEvent> {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        events.get(start..).unwrap_or_default().to_vec()
+        events.get(start..end).unwrap_or_default().to_vec()
+    }
+
+    /// The items that are done, by their places; none where events are not kept.
+    pub(crate) fn finished_items(&self) -> Vec<StoredItem> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = events.iter().filter_map(|event| finished_item(&event.json));
+        let items: BTreeMap<_, _> = done.collect();
+        items.into_values().collect()
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<LiveState> {
@@ -131,7 +165,7 @@ impl LiveRun {
         loop {
             let state = *watch.borrow_and_update();
             if state.events > done {
-                let events = self.from(done);
+                let events = self.between(done, state.events);
                 let count = events.len();
                 let stored = events.into_iter().filter_map(stored_event).collect();
                 if let Err(error) = store.append_events(&self.owner, &self.id, stored).await {
@@ -145,8 +179,10 @@ impl LiveRun {
                 self.written.send_replace(usize::MAX);
                 return;
             }
-            if !watch.borrow().is_over {
-                tokio::time::sleep(WRITE_PAUSE).await;
+            let is_ending = |state: &LiveState| state.is_ending || state.is_over;
+            if !is_ending(&watch.borrow()) {
+                // Many are written at once, the last ones without delay.
+                let _ = tokio::time::timeout(WRITE_PAUSE, watch.wait_for(is_ending)).await;
             }
         }
     }

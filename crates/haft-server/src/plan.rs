@@ -50,14 +50,18 @@ impl Plan {
         })?;
         let records = context.pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
-        let items = expand(&records, &|item_type| toolkit.hosted_name(item_type));
+        let items = expand(&records, &toolkit);
         let conversation = Conversation::from(items);
         verify(&conversation, &records)?;
         check_content(&*entry.model, &records)?;
-        // What was streamed cannot be taken back, so there is no second try.
-        let is_streamed = request.stream || request.background;
+        if conversation.is_empty() && request.generate && !context.compacts_now {
+            let message = "there is nothing to answer: send a text or items in `input`";
+            let error = ApiError::new(ErrorCode::MissingRequiredParameter, message);
+            return Err(error.at("input"));
+        }
         let on_mismatch = match &request.text.format {
-            TextFormat::JsonSchema { strict: true, .. } if is_streamed => {
+            // What was streamed cannot be taken back, so there is no second try.
+            TextFormat::JsonSchema { strict: true, .. } if request.stream => {
                 OnMismatch::Retry { tries: 1 }
             }
             TextFormat::JsonSchema { strict: true, .. } => OnMismatch::default(),
@@ -77,7 +81,7 @@ impl Plan {
             model: Arc::clone(&entry.model),
             conversation,
             truncation: request.truncation,
-            cancel: Cancel::new(),
+            cancel: app.lifetime.run_signal(),
             instructions: request.instructions.clone(),
             toolkit,
             options: bounded(&app.options.loop_options, request),
@@ -154,8 +158,7 @@ impl Plan {
     pub(crate) fn conversation_of(&self, pieces: &[Piece]) -> Conversation {
         let records = pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
-        let hosted_name = |item_type: &str| self.toolkit.hosted_name(item_type);
-        expand(&records, &hosted_name).into()
+        expand(&records, &self.toolkit).into()
     }
 
     /// A run of it with this conversation.

@@ -8,15 +8,17 @@ use std::time::Duration;
 use axum::Router;
 use axum::serve::ListenerExt as _;
 use haft_catalog::Catalog;
-use haft_core::{Cancel, CustomKind, Retention, Store, ToolSource};
+use haft_core::{CustomKind, Retention, Store, ToolSource};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::app::{App, ConversationLocks, now};
 use crate::http;
+use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
 use crate::models::{ModelEntry, Models};
 use crate::options::ServerOptions;
+use crate::orphans::settle_orphans;
 use crate::sealed::{KeyFileError, SealingKeys};
 use crate::toolkit::of_type;
 
@@ -25,9 +27,6 @@ const CLEANING_PAUSE: Duration = Duration::from_mins(1);
 
 /// How much goes at once when it is cleaned.
 const CLEANING_BATCH: usize = 200;
-
-/// How long connections and background runs may take to end when the server stops.
-const STOP_WAIT: Duration = Duration::from_secs(10);
 
 /// An Open Responses server.
 ///
@@ -167,6 +166,7 @@ impl ServerBuilder {
                 live: LiveRuns::default(),
                 conversations: ConversationLocks::default(),
                 keys,
+                lifetime: Lifetime::default(),
             }),
         })
     }
@@ -219,62 +219,62 @@ impl Server {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
     /// The API as a router, to be part of an application of your own.
     pub fn router(&self) -> Router {
         http::router(Arc::clone(&self.app))
     }
 
-    /// Answers on the listener until `shutdown` says that it is enough; then it ends what is under
-    /// way, background runs included.
+    /// Answers on the listener until `shutdown` says that it is enough. Requests that are under way
+    /// then have some seconds to end, background runs none; nothing goes on when this returns, and
+    /// the responses that did not come to their end say so.
     pub async fn serve(
         self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<()> {
-        match http::settle_orphans(&self.app).await {
+        match settle_orphans(&self.app).await {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "responses of an earlier process were not finished"),
             Err(error) => return Err(std::io::Error::other(error)),
         }
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
-        let router = self.router();
-        let stopping = Cancel::new();
-        let told = stopping.clone();
-        let served =
-            axum::serve(listener.tap_io(send_at_once), router).with_graceful_shutdown(async move {
+        let app = Arc::clone(&self.app);
+        let served = axum::serve(listener.tap_io(send_at_once), self.router())
+            .with_graceful_shutdown(async move {
                 shutdown.await;
-                told.cancel();
+                app.lifetime.stop();
             });
+        let lifetime = &self.app.lifetime;
+        let wait = self.app.options.stop_wait;
+        let over = async {
+            let served = served.into_future().await;
+            // Connections that became WebSockets, and what runs in the background.
+            lifetime.stop();
+            lifetime.ended().await;
+            served
+        };
         let overdue = async {
-            stopping.cancelled().await;
-            self.stop_background().await;
-            tokio::time::sleep(STOP_WAIT).await;
+            lifetime.stopping().await;
+            self.app.live.cancel_all();
+            tokio::time::sleep(wait).await;
         };
         let served = tokio::select! {
-            served = served.into_future() => served,
+            served = over => served,
             () = overdue => {
-                tracing::warn!("some connections did not end in time");
+                tracing::warn!("some requests did not end in time: they are cancelled");
+                if !lifetime.halt(wait).await {
+                    tracing::error!("some requests did not end although they were cancelled");
+                }
                 Ok(())
             }
         };
         cleaner.abort();
-        self.stop_background().await;
         served
-    }
-
-    async fn stop_background(&self) {
-        let live = self.app.live.all();
-        for run in &live {
-            run.cancel.cancel();
-        }
-        let over = async {
-            for run in &live {
-                run.settled().await;
-            }
-        };
-        if tokio::time::timeout(STOP_WAIT, over).await.is_err() {
-            tracing::warn!("background runs did not end in time");
-        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::app::{App, Caller, now};
 use crate::compaction::{Halt, Piece, Writing, compact_window, item_of};
 use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
-use crate::history::{Record, expand, verify};
+use crate::history::{AsWritten, Record, expand, verify};
 use crate::plan::{model_options, summary_options};
 use crate::wire::{Door, Include, make_visible, new_id, usage_json};
 
@@ -61,7 +61,7 @@ pub(super) async fn compact(
 fn check_calls(context: &Context) -> Result<(), ApiError> {
     let records = context.pieces.iter().map(|piece| piece.record.clone());
     let records: Vec<Record> = records.collect();
-    let conversation: Conversation = expand(&records, &str::to_owned).into();
+    let conversation: Conversation = expand(&records, &AsWritten).into();
     match verify(&conversation, &records) {
         Err(error) if error.code != ErrorCode::MissingToolOutput => Err(error),
         _ => Ok(()),

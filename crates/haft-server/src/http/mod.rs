@@ -29,7 +29,6 @@ use futures_util::FutureExt as _;
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 
-pub(crate) use background::settle_orphans;
 pub(crate) use caller::sane_request_id;
 
 /// All paths of the API.

@@ -19,8 +19,8 @@ impl IntoResponse for ApiError {
         let body = Told { error: self.body() };
         let mut response = json(self.status(), &body);
         let headers = response.headers_mut();
-        if let Some(wait) = self.retry_after {
-            headers.insert(RETRY_AFTER, seconds(wait));
+        if let Some(seconds) = self.retry_seconds() {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.must_not_retry {
             headers.insert("x-should-retry", HeaderValue::from_static("false"));

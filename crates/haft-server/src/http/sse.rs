@@ -31,7 +31,9 @@ pub(super) async fn answer(
     loop {
         match timeout_at(deadline, follower.next()).await {
             Ok(Some(Signal::Events(events))) => first.extend(events),
-            Ok(Some(Signal::Answering)) => break,
+            // If the run was refused in this very moment, that is what comes next.
+            Ok(Some(Signal::Answering)) if follower.commitment.begin() => break,
+            Ok(Some(Signal::Answering)) => {}
             Ok(Some(Signal::Refused(error))) => return Err(error),
             Ok(Some(Signal::Ended(_))) => {
                 is_over = true;
@@ -41,12 +43,11 @@ pub(super) async fn answer(
                 let message = "the run broke off without saying why";
                 return Err(ApiError::new(ErrorCode::ServerError, message));
             }
-            // If the run was refused in this very moment, that is what comes next.
             Err(_) if follower.commitment.begin() => break,
-            Err(_) => {}
+            // The one who says so must get his turn.
+            Err(_) => tokio::task::yield_now().await,
         }
     }
-    follower.commitment.begin();
     let frames = first.iter().map(|event| sse_frame(event, dialect));
     let mut frames: VecDeque<Bytes> = frames.collect();
     if is_over {

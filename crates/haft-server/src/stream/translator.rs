@@ -104,14 +104,26 @@ pub(crate) struct Finished {
 impl Finished {
     /// The same response, which could not be stored: then it has failed, and nobody may rely on it.
     pub(crate) fn unstored(self, error: &ApiError) -> Self {
-        let first = self.events.first().map(|event| event.sequence_number);
+        // What was told of items stays; the end is another.
+        let is_end = |event: &WireEvent| {
+            matches!(
+                &*event.kind,
+                "error" | "response.completed" | "response.incomplete" | "response.failed"
+            )
+        };
+        let mut events = self.events;
+        let end = events.iter().position(is_end).unwrap_or(events.len());
+        let next = events.get(end).map(|event| event.sequence_number);
+        events.truncate(end);
         let mut resource = self.resource;
         resource.completed_at = None;
         resource.incomplete_details = None;
         let mut translator = Translator::new(resource, Translation::default());
-        translator.writer.continue_at(first.unwrap_or_default());
+        translator.writer.continue_at(next.unwrap_or_default());
         translator.output.items = self.items.into_iter().map(Some).collect();
-        translator.fail(error)
+        let mut failed = translator.fail(error);
+        events.append(&mut failed.events);
+        Self { events, ..failed }
     }
 }
 
@@ -454,7 +466,10 @@ impl Translator {
         if is_judged_whole {
             self.answer.judge();
             self.show(&[]);
-            self.show_unexecuted();
+            // Nothing comes behind an item that was cut off.
+            if !self.has_cut_item() {
+                self.show_unexecuted();
+            }
         }
         // The last item was cut off: by the limit, or because the time was over.
         self.answer.judge();
@@ -488,6 +503,11 @@ impl Translator {
             };
             self.hosted_done(&call_id, &end);
         }
+    }
+
+    fn has_cut_item(&self) -> bool {
+        let mut items = self.output.items.iter().flatten();
+        items.any(|item| item.json["status"] == "incomplete")
     }
 
     fn add_empty_message(&mut self) {

@@ -5,6 +5,18 @@
 mod breaks;
 mod chat;
 mod compaction;
+mod contexts;
+mod defects;
+mod errors;
+#[path = "../../src/stream/legal.rs"]
+mod legal;
+mod names;
 mod plain;
+mod raw;
+mod state;
+mod stopping;
+mod streaming;
 mod support;
+mod tools;
 mod truncation;
+mod websocket;

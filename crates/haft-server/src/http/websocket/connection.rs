@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, close_code};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::message::{Wish, envelope, steer_failed, with_stream_id};
 use crate::app::{App, Caller};
 use crate::context::Remembered;
-use crate::drive::{Ended, Follower, Signal};
+use crate::drive::{Ended, Follower, MAX_STALL, Signal};
 use crate::error::{ApiError, ErrorCode};
 use crate::http::responses;
 use crate::stream::WireEvent;
@@ -54,14 +54,19 @@ impl Connection {
         }
     }
 
-    /// Serves it until it is closed or too old.
+    /// Serves it until it is closed or too old, or the server stops.
     pub(super) async fn run(mut self) {
+        let app = Arc::clone(&self.app);
+        let _token = app.lifetime.token();
         while self.step().await.is_ok() {}
     }
 
     async fn step(&mut self) -> Result<(), Gone> {
         if Instant::now() >= self.old_at {
             return self.retire().await;
+        }
+        if self.app.lifetime.is_stopping() {
+            return self.close(close_code::AWAY, "the server stops").await;
         }
         match self.queue.pop_front() {
             Some(Ok(body)) => self.turn(body).await,
@@ -71,6 +76,7 @@ impl Connection {
                     message = self.socket.recv() => self.hear(message).await,
                     () = sleep_until(self.ping_at) => self.ping().await,
                     () = sleep_until(self.old_at) => Ok(()),
+                    () = self.app.lifetime.stopping() => Ok(()),
                 }
             }
         }
@@ -83,12 +89,16 @@ impl Connection {
             "this connection is too old: open another",
         );
         self.refuse(&error, None).await?;
+        self.close(close_code::NORMAL, "too old").await
+    }
+
+    async fn close(&mut self, code: CloseCode, reason: &'static str) -> Result<(), Gone> {
         let close = CloseFrame {
-            code: close_code::NORMAL,
-            reason: "too old".into(),
+            code,
+            reason: reason.into(),
         };
         // It is over, whether the other end hears of it or not.
-        let _ = self.socket.send(Message::Close(Some(close))).await;
+        let _ = timeout(FAREWELL, self.socket.send(Message::Close(Some(close)))).await;
         Err(Gone)
     }
 
@@ -100,8 +110,15 @@ impl Connection {
 
     async fn ping(&mut self) -> Result<(), Gone> {
         self.ping_at = Instant::now() + PING_PAUSE;
-        let ping = Message::Ping(bytes::Bytes::new());
-        self.socket.send(ping).await.map_err(|_| Gone)
+        self.write(Message::Ping(bytes::Bytes::new())).await
+    }
+
+    /// Writes a message. Who does not read for too long has gone.
+    async fn write(&mut self, message: Message) -> Result<(), Gone> {
+        match timeout(MAX_STALL, self.socket.send(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Gone),
+        }
     }
 
     /// Takes a message in.
@@ -134,8 +151,7 @@ impl Connection {
 
     async fn send(&mut self, text: String) -> Result<(), Gone> {
         self.ping_at = Instant::now() + PING_PAUSE;
-        let sent = self.socket.send(Message::Text(text.into())).await;
-        sent.map_err(|_| Gone)
+        self.write(Message::Text(text.into())).await
     }
 
     /// Answers a turn with an error. What it went on from is forgotten.
@@ -195,10 +211,12 @@ impl Connection {
                         self.tell(&events, stream_id).await?;
                     }
                     Some(Signal::Events(events)) => first.extend(events),
-                    Some(Signal::Answering) => {
-                        has_begun |= follower.commitment.begin();
+                    // If the run was refused in this very moment, that is what comes next.
+                    Some(Signal::Answering) if follower.commitment.begin() => {
+                        has_begun = true;
                         self.tell(&std::mem::take(&mut first), stream_id).await?;
                     }
+                    Some(Signal::Answering) => {}
                     Some(Signal::Refused(error)) => return Ok(Err(error)),
                     Some(Signal::Ended(ended)) => {
                         self.tell(&first, stream_id).await?;
@@ -211,7 +229,6 @@ impl Connection {
                 },
                 message = self.socket.recv() => self.hear(message).await?,
                 () = sleep_until(begin_at), if !has_begun => {
-                    // If the run was refused in this very moment, that is what comes next.
                     if follower.commitment.begin() {
                         has_begun = true;
                         self.tell(&std::mem::take(&mut first), stream_id).await?;
@@ -242,13 +259,9 @@ impl Connection {
         if matches!(status, ResponseStatus::Failed | ResponseStatus::Cancelled) {
             return self.forget(previous);
         }
-        let mut records = ended.records;
-        for record in &mut records {
-            record.param = None;
-        }
         self.memory = Some(Remembered {
-            response_id: ended.resource.id,
-            records,
+            response_id: ended.resource.id.clone(),
+            records: ended.into_records(),
         });
     }
 }

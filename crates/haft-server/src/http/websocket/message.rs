@@ -45,8 +45,8 @@ pub(super) fn envelope(error: &ApiError) -> String {
         "status": error.status().as_u16(),
         "error": error.body(),
     });
-    if let Some(wait) = error.retry_after {
-        json["headers"] = json!({"Retry-After": wait.as_secs().max(1).to_string()});
+    if let Some(seconds) = error.retry_seconds() {
+        json["headers"] = json!({"Retry-After": seconds.to_string()});
     }
     json.to_string()
 }

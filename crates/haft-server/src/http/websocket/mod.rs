@@ -8,7 +8,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::http::{Method, Uri};
+use axum::http::header::ALLOW;
+use axum::http::{HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
 
 use crate::app::{App, Caller};
@@ -24,7 +25,10 @@ pub(super) async fn upgrade(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     let Ok(upgrade) = upgrade else {
-        return super::wrong_method(method, uri).await.into_response();
+        let mut response = super::wrong_method(method, uri).await.into_response();
+        let allowed = HeaderValue::from_static("POST");
+        response.headers_mut().insert(ALLOW, allowed);
+        return response;
     };
     let limit = app.options.max_body_bytes;
     let upgrade = upgrade.max_message_size(limit).max_frame_size(limit);
