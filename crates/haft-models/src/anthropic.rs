@@ -119,6 +119,7 @@ impl Anthropic {
                     supports_dynamic_tools: true,
                     parallel_calls: true,
                     strict_schemas: false,
+                    named_choice: true,
                     forced_choice: ForcedChoice::Named,
                     none_choice: true,
                     native_deferred_loading: false,

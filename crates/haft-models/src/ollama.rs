@@ -185,6 +185,7 @@ impl Model for Ollama {
             supports_dynamic_tools: true,
             parallel_calls: false,
             strict_schemas: false,
+            named_choice: false,
             forced_choice: ForcedChoice::Unsupported,
             none_choice: false,
             native_deferred_loading: false,

@@ -71,7 +71,11 @@ def test_an_open_call_stays_outside(client, backend):
         model="double", input=[*items, output(calls(first)[0], "rain")], tools=[WEATHER]
     )
     assert response.output_text == "Rain."
-    assert [message["role"] for message in backend.messages][-2:] == ["assistant", "tool"]
+    roles = [message["role"] for message in backend.messages]
+    at = roles.index("tool")
+    assert roles[at - 1] == "assistant" and roles.count("tool") == 1
+    assert backend.messages[at - 1]["tool_calls"][0]["id"] == "call_a"
+    assert backend.messages[at]["content"] == "rain"
 
 
 def test_a_forged_item_is_refused(client, backend):

@@ -187,6 +187,30 @@ def test_a_choice_is_kept_and_echoed(client, choice, names):
     assert (echoed if isinstance(echoed, str) else echoed.to_dict()) == choice
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("mode", ["auto", "required"])
+def test_a_call_outside_of_the_allowed_tools_never_appears(client, backend, stream, mode):
+    backend.call(("call_a", "get_weather", {"city": "Oslo"}))
+    backend.call(("call_b", "get_time", {"city": "Oslo"}))
+    choice = {
+        "type": "allowed_tools",
+        "mode": mode,
+        "tools": [{"type": "function", "name": "get_time"}],
+    }
+    request = dict(input="Time?", tool_choice=choice, **DOUBLE)
+    if stream:
+        *events, last = client.responses.create(stream=True, **request)
+        response = last.response
+        assert all("get_weather" not in str(event) for event in events if hasattr(event, "item"))
+    else:
+        response = client.responses.create(**request)
+    assert [(call.call_id, call.name) for call in response.output] == [("call_b", "get_time")]
+    # The model is told; what it may see does not change.
+    first, second = backend.requests
+    assert first["tools"] == second["tools"] and len(first["tools"]) == 2
+    assert "get_time" in second["messages"][-1]["content"]
+
+
 def test_a_forced_function_reaches_the_model_in_its_own_words(client, backend):
     backend.call(("get_time", {"city": "Oslo"}))
     choice = {"type": "function", "name": "get_time"}

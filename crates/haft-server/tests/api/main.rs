@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod breaks;
 mod chat;
 mod compaction;
 mod contexts;
