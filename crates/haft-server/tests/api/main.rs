@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+<<<<<<< HEAD
 mod breaks;
 mod chat;
 mod compaction;
@@ -11,3 +12,16 @@ mod plain;
 mod stopping;
 mod support;
 mod truncation;
+=======
+mod defects;
+mod errors;
+#[path = "../../src/stream/legal.rs"]
+mod legal;
+mod plain;
+mod raw;
+mod state;
+mod streaming;
+mod support;
+mod tools;
+mod websocket;
+>>>>>>> defects
