@@ -2,26 +2,21 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-<<<<<<< HEAD
 mod breaks;
 mod chat;
 mod compaction;
 mod contexts;
-mod names;
-mod plain;
-mod stopping;
-mod support;
-mod truncation;
-=======
 mod defects;
 mod errors;
 #[path = "../../src/stream/legal.rs"]
 mod legal;
+mod names;
 mod plain;
 mod raw;
 mod state;
+mod stopping;
 mod streaming;
 mod support;
 mod tools;
+mod truncation;
 mod websocket;
->>>>>>> defects
