@@ -55,6 +55,12 @@ impl Plan {
         let items = expand(&records, &|item_type| toolkit.hosted_name(item_type));
         let conversation = Conversation::from(items);
         verify(&conversation, &records)?;
+        if conversation.is_empty() && request.generate {
+            // An empty conversation gives no context either.
+            let message = "there is nothing to answer: send an `input`";
+            let error = ApiError::new(ErrorCode::MissingRequiredParameter, message);
+            return Err(error.at("input"));
+        }
         check_content(&entry.model.capabilities(), &records)?;
         // What was streamed cannot be taken back, so there is no second try.
         let is_streamed = request.stream || request.background;

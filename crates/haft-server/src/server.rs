@@ -69,6 +69,12 @@ pub enum BuildError {
         /// The name.
         name: String,
     },
+    /// A limit of the loop is zero: every request would fail.
+    #[error("`{name}` is 0 and nothing could run: leave it out, or set at least 1")]
+    ZeroLimit {
+        /// Which.
+        name: &'static str,
+    },
     /// The keys that seal compacted conversations cannot be used.
     #[error(transparent)]
     Keys(#[from] KeyFileError),
@@ -109,6 +115,9 @@ impl ServerBuilder {
                     return Err(BuildError::DuplicateModel { name });
                 }
             }
+        }
+        if let Some(name) = self.options.loop_options.zero_limit() {
+            return Err(BuildError::ZeroLimit { name });
         }
         let default = self.options.default_model.as_deref();
         let models = Models::new(self.models, default).ok_or(BuildError::NoModel)?;

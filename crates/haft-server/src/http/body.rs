@@ -11,13 +11,18 @@ use crate::error::{ApiError, ErrorCode};
 /// Reads a body as JSON.
 pub(super) async fn read_json(request: Request, limit: usize) -> Result<Value, ApiError> {
     let (parts, body) = request.into_parts();
-    if !is_json(&parts.headers) {
-        return Err(ApiError::new(
-            ErrorCode::UnsupportedContentType,
-            "the body must be JSON: send the header `Content-Type: application/json`",
-        ));
-    }
+    check_type(&parts.headers)?;
     parse(&read(body, limit).await?)
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    if is_json(headers) {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        ErrorCode::UnsupportedContentType,
+        "the body must be JSON: send the header `Content-Type: application/json`",
+    ))
 }
 
 /// The same, where an empty body is as good as none.
@@ -25,10 +30,12 @@ pub(super) async fn read_optional_json(
     request: Request,
     limit: usize,
 ) -> Result<Option<Value>, ApiError> {
-    let bytes = read(request.into_body(), limit).await?;
+    let (parts, body) = request.into_parts();
+    let bytes = read(body, limit).await?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
+    check_type(&parts.headers)?;
     parse(&bytes).map(Some)
 }
 
