@@ -1,16 +1,19 @@
 //! What the command line may say.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use haft::Model;
 use haft::models::{Anthropic, ConfigError, OfflineModel, Ollama, OpenAiChat, OpenAiResponses};
 
+use crate::config::Listen;
+
 /// haft, the handle between a language model and its tools.
 ///
-/// Without a command it shows an agent at work: `haft demo`.
+/// Without a command it serves the Responses API: `haft serve`.
 #[derive(Debug, Parser)]
 #[command(name = "haft", version)]
 pub(crate) struct Arguments {
@@ -20,6 +23,10 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve the Open Responses API over any model, with tools (what `haft` alone does, too)
+    Serve(ServeArguments),
+    /// Write a `haft.toml` with every key, its default and what it is for
+    Init(InitArguments),
     /// Show what haft does; needs no network, no key and no model
     Demo {
         /// What to show
@@ -39,6 +46,37 @@ pub(crate) enum Command {
         #[arg(long, default_value = "offline")]
         model: ModelChoice,
     },
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct ServeArguments {
+    /// The configuration; `haft.toml` of this folder, if it is there, where none is named
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) listen: Option<Listen>,
+    /// Where responses are kept
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Who answers, in place of the configuration's models: `offline`, or one of
+    /// `openai-chat:NAME`, `openai-responses:NAME`, `anthropic:NAME`, `ollama:NAME`
+    ///
+    /// Where neither this nor the configuration names a model, one is looked for: a provider's key
+    /// in the environment, then Ollama or an OpenAI-compatible server on its usual port of this
+    /// machine. Where there is none, the offline model answers, by rules.
+    #[arg(long, value_name = "ADAPTER:NAME")]
+    pub(crate) model: Option<ModelChoice>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InitArguments {
+    /// Where to write it: a file, or a folder that is there
+    #[arg(default_value = "haft.toml")]
+    pub(crate) path: PathBuf,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

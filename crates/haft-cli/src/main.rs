@@ -2,7 +2,10 @@
 
 mod arguments;
 mod ask;
+mod config;
 mod demo;
+mod init;
+mod serve;
 mod text;
 mod tools;
 
@@ -11,36 +14,65 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use tokio::runtime::Builder;
 
-use crate::arguments::{Arguments, Command, ModelChoice, Show};
+use crate::arguments::{Arguments, Command, ModelChoice, ServeArguments, Show};
+use crate::config::Complaint;
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
+/// What a command ends with if it was told nonsense; the same as for a wrong argument.
+const MISTAKEN: u8 = 2;
+
+fn main() -> ExitCode {
     let command = Arguments::parse().command;
-    match perform(command).await {
+    match perform(command.unwrap_or_else(|| Command::Serve(ServeArguments::default()))) {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
             // The last words may find no reader either.
-            let _ = writeln!(io::stderr(), "haft: {error}");
-            ExitCode::FAILURE
+            let _ = match error.downcast_ref::<Complaint>() {
+                // It begins with the place, for editors and people who know where to look.
+                Some(complaint) => writeln!(io::stderr(), "{complaint}"),
+                None => writeln!(io::stderr(), "haft: {error}"),
+            };
+            if error.is::<Complaint>() {
+                ExitCode::from(MISTAKEN)
+            } else {
+                ExitCode::FAILURE
+            }
         }
     }
 }
 
-async fn perform(command: Option<Command>) -> Result<ExitCode, Box<dyn Error>> {
+fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
     match command {
-        None | Some(Command::Demo { show: Show::Loop }) => {
+        Command::Serve(arguments) => {
+            let runtime = Builder::new_multi_thread().enable_all().build()?;
+            runtime.block_on(serve::serve(arguments))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Init(arguments) => {
+            init::init(&arguments)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Demo { show: Show::Loop } => on_one_thread(async {
             let code = ask::ask(ask::QUESTION, &ModelChoice::Offline).await?;
             ask::what_next()?;
             Ok(code)
-        }
-        Some(Command::Demo { show: Show::Calls }) => {
+        }),
+        Command::Demo { show: Show::Calls } => on_one_thread(async {
             demo::run().await?;
             Ok(ExitCode::SUCCESS)
-        }
-        Some(Command::Ask { question, model }) => ask::ask(&question, &model).await,
+        }),
+        Command::Ask { question, model } => on_one_thread(ask::ask(&question, &model)),
     }
+}
+
+/// One run needs no more.
+fn on_one_thread(
+    shown: impl Future<Output = Result<ExitCode, Box<dyn Error>>>,
+) -> Result<ExitCode, Box<dyn Error>> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(shown)
 }
 
 /// Whoever read our output has seen enough, as in `haft | head`.

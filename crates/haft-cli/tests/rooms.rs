@@ -29,7 +29,10 @@ const ROOMS: [(&str, &[&str]); 9] = [
             "haft-models",
         ],
     ),
-    ("haft-cli", &["haft"]),
+    (
+        "haft-cli",
+        &["haft", "haft-hosted", "haft-server", "haft-store"],
+    ),
 ];
 
 /// Crates that reach a network or a database.

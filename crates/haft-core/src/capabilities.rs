@@ -23,6 +23,8 @@ pub struct Capabilities {
     pub strict_schemas: bool,
     /// How one tool can be forced.
     pub forced_choice: ForcedChoice,
+    /// Naming one of several tools is worth a try: most servers follow, and none is put off.
+    pub named_choice: bool,
     /// `tool_choice: none` really keeps the model from calling, with the tools still in the prompt.
     pub none_choice: bool,
     /// The provider itself can hold tools back until they are searched for.

@@ -37,6 +37,12 @@ pub trait Model: Send + Sync + 'static {
         self.capabilities().unsupported_content(item)
     }
 
+    /// Whether its provider makes compaction items of its own and reads them: sealed context that
+    /// nobody else can open.
+    fn reads_compaction(&self) -> bool {
+        false
+    }
+
     /// Sends one request. An error here means that nothing was answered; one inside the stream,
     /// that the answer broke off.
     ///
@@ -59,6 +65,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
         (**self).unsupported(item)
+    }
+
+    fn reads_compaction(&self) -> bool {
+        (**self).reads_compaction()
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

@@ -8,10 +8,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::answer;
+use crate::builders::connection_builders;
 use crate::config::{
     CapabilityOverrides, ConfigError, Lookup, Parts, process_environment, required_variable,
 };
-use crate::http::{Connection, Http, Secret, Timeouts};
+use crate::http::{Connection, Secret};
 use crate::lift::AnthropicLift;
 use crate::lower::anthropic::{self, Settings, Thinking};
 use crate::lower::tools::LeftOut;
@@ -118,6 +119,7 @@ impl Anthropic {
                     supports_dynamic_tools: true,
                     parallel_calls: true,
                     strict_schemas: false,
+                    named_choice: true,
                     forced_choice: ForcedChoice::Named,
                     none_choice: true,
                     native_deferred_loading: false,
@@ -151,26 +153,7 @@ impl Anthropic {
         self
     }
 
-    /// Adds a header to every request, such as `anthropic-beta`.
-    #[must_use]
-    pub fn header(mut self, name: &str, value: impl Into<Secret>) -> Self {
-        self.connection = self.connection.header(name, value.into());
-        self
-    }
-
-    /// Sets how long each wait may take.
-    #[must_use]
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.connection = self.connection.timeouts(timeouts);
-        self
-    }
-
-    /// Shares connections with other models.
-    #[must_use]
-    pub fn http(mut self, http: Http) -> Self {
-        self.connection = self.connection.http(http);
-        self
-    }
+    connection_builders!();
 
     /// Sets how many tokens an answer may have where a request names no limit: 16384 if nothing is
     /// said. This API must be told one.

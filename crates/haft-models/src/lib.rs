@@ -6,6 +6,8 @@
 //! ([`lower`]), sends them ([`http`]), cuts the answer into frames ([`frame`]) and lifts those to
 //! events.
 //!
+//! [`Backend`] makes all that from an entry of a file, and [`probe`] finds a model that nobody named.
+//!
 //! Beside them stand two models that need no network: [`ScriptedModel`], which answers from a script
 //! and remembers what it was asked, and [`OfflineModel`], which goes by rules.
 //!
@@ -15,6 +17,7 @@
 
 mod answer;
 mod anthropic;
+mod builders;
 mod config;
 pub mod frame;
 pub mod http;
@@ -24,6 +27,7 @@ pub mod offline;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+pub mod probe;
 pub mod scripted;
 pub mod testing;
 mod wire;

@@ -6,9 +6,10 @@ use haft_core::{
 };
 use serde_json::{Map, Value};
 
+use crate::builders::connection_builders;
 use crate::config::{Parts, process_environment};
 use crate::frame::Lines;
-use crate::http::{Connection, Http, Secret, Timeouts};
+use crate::http::{Connection, Secret};
 use crate::lift::lifted;
 use crate::lift::ollama::OllamaLift;
 use crate::lower::ollama::{OllamaForm, request, tools, unsupported};
@@ -61,10 +62,7 @@ impl Ollama {
         model: impl Into<String>,
         variables: Lookup<'_>,
     ) -> Result<Self, ConfigError> {
-        let mut ollama = Self::new(model);
-        if let Some(host) = variables("OLLAMA_HOST").filter(|host| !host.trim().is_empty()) {
-            ollama = ollama.base_url(&address_of(host.trim()));
-        }
+        let ollama = Self::new(model).base_url(&base_url_of(variables));
         ollama.connection.check()?;
         Ok(ollama)
     }
@@ -97,26 +95,7 @@ impl Ollama {
         self
     }
 
-    /// Adds a header to every request.
-    #[must_use]
-    pub fn header(mut self, name: &str, value: impl Into<Secret>) -> Self {
-        self.connection = self.connection.header(name, value.into());
-        self
-    }
-
-    /// Sets how long each wait may take.
-    #[must_use]
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.connection = self.connection.timeouts(timeouts);
-        self
-    }
-
-    /// Shares connections with other models.
-    #[must_use]
-    pub fn http(mut self, http: Http) -> Self {
-        self.connection = self.connection.http(http);
-        self
-    }
+    connection_builders!();
 
     /// Corrects what the model is taken to be able to do.
     #[must_use]
@@ -160,6 +139,14 @@ impl Ollama {
     }
 }
 
+/// Where Ollama is: at `OLLAMA_HOST`, on this machine if that is not set.
+pub(crate) fn base_url_of(variables: Lookup<'_>) -> String {
+    match variables("OLLAMA_HOST").as_deref().map(str::trim) {
+        None | Some("") => BASE_URL.to_owned(),
+        Some(host) => address_of(host),
+    }
+}
+
 /// Ollama's own forms of an address: with or without scheme, host and port.
 fn address_of(host: &str) -> String {
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
@@ -198,6 +185,7 @@ impl Model for Ollama {
             supports_dynamic_tools: true,
             parallel_calls: false,
             strict_schemas: false,
+            named_choice: false,
             forced_choice: ForcedChoice::Unsupported,
             none_choice: false,
             native_deferred_loading: false,

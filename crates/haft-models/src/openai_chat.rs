@@ -1,5 +1,6 @@
 //! `OpenAI`'s Chat Completions, as most servers speak it.
 
+use bytes::Bytes;
 use haft_core::{
     BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
     Streaming, UnsupportedContent,
@@ -8,9 +9,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::answer::accepts;
+use crate::builders::connection_builders;
 use crate::config::{Parts, process_environment, required_variable};
 use crate::frame::SseParser;
-use crate::http::{Connection, Forwarded, Http, Secret, Timeouts};
+use crate::http::{Connection, Forwarded, Secret};
 use crate::lift::chat::{ChatLift, Recover};
 use crate::lift::{lifted, ready};
 use crate::lower::body::json;
@@ -59,6 +61,9 @@ pub struct ChatQuirks {
     /// Whether the limit is called `max_completion_tokens` instead of `max_tokens`; so it is at
     /// `OpenAI`.
     pub max_completion_tokens: Option<bool>,
+    /// Whether the server knows `verbosity`, `service_tier`, `safety_identifier` and
+    /// `prompt_cache_key`, which strict servers refuse; so it does at `OpenAI`.
+    pub openai_members: Option<bool>,
     /// Whether calls that the model writes as JSON into its text are taken as calls. Text then
     /// comes in one piece at the end. Such calls bear `recovered: true`.
     pub recover_calls: bool,
@@ -151,26 +156,7 @@ impl OpenAiChat {
         self
     }
 
-    /// Adds a header to every request.
-    #[must_use]
-    pub fn header(mut self, name: &str, value: impl Into<Secret>) -> Self {
-        self.connection = self.connection.header(name, value.into());
-        self
-    }
-
-    /// Sets how long each wait may take.
-    #[must_use]
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.connection = self.connection.timeouts(timeouts);
-        self
-    }
-
-    /// Shares connections with other models.
-    #[must_use]
-    pub fn http(mut self, http: Http) -> Self {
-        self.connection = self.connection.http(http);
-        self
-    }
+    connection_builders!();
 
     /// Sets what is special about the server.
     #[must_use]
@@ -221,14 +207,24 @@ impl OpenAiChat {
     pub async fn forward(&self, mut body: Map<String, Value>) -> Result<Forwarded, ModelError> {
         body.insert("model".into(), self.model.as_str().into());
         let is_streamed = body.get("stream").and_then(Value::as_bool) == Some(true);
-        let accept = accepts(if is_streamed {
+        let streaming = if is_streamed {
             Streaming::Pieces
         } else {
             Streaming::Whole
-        });
-        self.connection
-            .forward(PATH, json(&body).into(), accept)
-            .await
+        };
+        self.forward_bytes(json(&body).into(), streaming).await
+    }
+
+    /// [`forward`](Self::forward) for a body that is ready to be sent: not a byte of it changes, so
+    /// its `model` must be what the server calls it ([`name`](Model::name)) and its `stream` what
+    /// `streaming` says.
+    pub async fn forward_bytes(
+        &self,
+        body: Bytes,
+        streaming: Streaming,
+    ) -> Result<Forwarded, ModelError> {
+        let accept = accepts(streaming);
+        self.connection.forward(PATH, body, accept).await
     }
 
     fn server(&self) -> ChatServer {
@@ -253,6 +249,7 @@ impl OpenAiChat {
             } else {
                 "max_tokens"
             },
+            openai_members: self.quirks.openai_members.unwrap_or(is_openai),
             profile: if is_openai {
                 Profile::Openai
             } else {
@@ -310,6 +307,7 @@ impl Model for OpenAiChat {
             supports_dynamic_tools: true,
             parallel_calls: is_openai || server == ChatServer::Vllm,
             strict_schemas: is_openai,
+            named_choice: server != ChatServer::LlamaCpp,
             forced_choice: match server {
                 ChatServer::Openai | ChatServer::Vllm => ForcedChoice::Named,
                 ChatServer::LlamaCpp | ChatServer::Other => ForcedChoice::OnlyTool,

@@ -8,10 +8,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::answer;
+use crate::builders::connection_builders;
 use crate::config::{
     CapabilityOverrides, ConfigError, Lookup, Parts, process_environment, required_variable,
 };
-use crate::http::{Connection, Http, Secret, Timeouts};
+use crate::http::{Connection, Secret};
 use crate::lift::ResponsesLift;
 use crate::lower::responses::{self, Settings, ThoughtsBack};
 use crate::lower::tools::LeftOut;
@@ -106,6 +107,7 @@ impl OpenAiResponses {
                     supports_dynamic_tools: true,
                     parallel_calls: true,
                     strict_schemas: true,
+                    named_choice: true,
                     forced_choice: ForcedChoice::Named,
                     none_choice: true,
                     native_deferred_loading: false,
@@ -138,26 +140,7 @@ impl OpenAiResponses {
         self
     }
 
-    /// Adds a header to every request.
-    #[must_use]
-    pub fn header(mut self, name: &str, value: impl Into<Secret>) -> Self {
-        self.connection = self.connection.header(name, value.into());
-        self
-    }
-
-    /// Sets how long each wait may take.
-    #[must_use]
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.connection = self.connection.timeouts(timeouts);
-        self
-    }
-
-    /// Shares connections with other models.
-    #[must_use]
-    pub fn http(mut self, http: Http) -> Self {
-        self.connection = self.connection.http(http);
-        self
-    }
+    connection_builders!();
 
     /// Sets whether the provider keeps the responses. It does not if nothing is said.
     #[must_use]
@@ -225,6 +208,10 @@ impl Model for OpenAiResponses {
 
     fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
         responses::unsupported(item, &self.settings.capabilities)
+    }
+
+    fn reads_compaction(&self) -> bool {
+        true
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

@@ -9,6 +9,7 @@ use haft_core::{Owner, Store, StoreError, ToolKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{ApiError, ErrorCode};
+use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
 use crate::models::Models;
 use crate::options::ServerOptions;
@@ -26,6 +27,7 @@ pub(crate) struct App {
     pub(crate) conversations: ConversationLocks,
     pub(crate) runs: Arc<Semaphore>,
     pub(crate) keys: SealingKeys,
+    pub(crate) lifetime: Lifetime,
 }
 
 /// Who asks, and how he wants to be answered.

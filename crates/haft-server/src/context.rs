@@ -5,6 +5,7 @@ use haft_hydrate::JsonSchemaFactory;
 use serde_json::Value;
 
 use crate::app::{App, Caller, ConversationLock, store_failed};
+use crate::compaction::{Piece, Unfolding, unfold};
 use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
 use crate::wire::{CreateRequest, InputItem, RequestTool, Vocabulary};
@@ -15,8 +16,8 @@ pub(crate) struct Context {
     pub(crate) inherited: Vec<Record>,
     /// What this request brings.
     pub(crate) input: Vec<Record>,
-    /// Tools that items of the history brought, oldest first.
-    pub(crate) loaded: Vec<RequestTool>,
+    /// All of it as the model is to know it: compactions are what they stand for.
+    pub(crate) pieces: Vec<Piece>,
     /// Held as long as the conversation is in use.
     pub(crate) lock: Option<ConversationLock>,
     /// Whether the request ends with a wish to be compacted.
@@ -42,7 +43,7 @@ impl App {
         let mut context = Context {
             inherited: Vec::new(),
             input: Vec::new(),
-            loaded: Vec::new(),
+            pieces: Vec::new(),
             lock: None,
             compacts_now: false,
         };
@@ -59,26 +60,46 @@ impl App {
             let items = items.ok_or_else(|| conversation_not_found(id).at("conversation"))?;
             context.inherited = records(&items)?;
         }
-        self.load_tools(&mut context)?;
+        let mut pieces = self.with_words(|words| inherited_pieces(&context.inherited, words))?;
         for item in request.input.iter().flatten() {
             match item {
                 InputItem::Item(record) => {
-                    context.loaded.extend(record.tools.iter().cloned());
-                    context.input.push(Record {
+                    let tools = record.tools.clone();
+                    let record = Record {
                         id: record.id.clone(),
                         item: record.item.clone(),
                         param: Some(record.param.clone()),
+                    };
+                    context.input.push(record.clone());
+                    pieces.push(Piece {
+                        tools,
+                        ..Piece::new(record)
                     });
                 }
                 InputItem::Reference { id, param } => {
                     let item = self
                         .referenced(caller, id, param, &context.inherited)
                         .await?;
-                    context.input.push(item);
+                    context.input.push(item.clone());
+                    pieces.extend(self.with_words(|words| inherited_pieces(&[item], words))?);
                 }
                 InputItem::CompactionTrigger => context.compacts_now = true,
             }
         }
+        let model = &self.models.find(request.model.as_deref())?.model;
+        context.pieces = self.with_words(|words| {
+            let by = Unfolding {
+                keys: &self.keys,
+                owner: &caller.owner,
+                words,
+                passes_foreign: model.reads_compaction(),
+                inherited_by: match request.conversation {
+                    Some(_) => "conversation",
+                    None => "previous_response_id",
+                },
+            };
+            unfold(pieces, &by)
+        })?;
         Ok(context)
     }
 
@@ -101,6 +122,16 @@ impl App {
             let error = ApiError::new(ErrorCode::PreviousResponseInProgress, message);
             return Err(error.at("previous_response_id"));
         }
+        if let Some(missing) = chain.first().and_then(|first| first.previous.as_deref()) {
+            // It went on from a response that only its own connection remembered. Without that one
+            // the model would answer to half a conversation.
+            let message = format!(
+                "the response `{id}` went on from `{missing}`, which was not stored: send the whole \
+                 input instead"
+            );
+            let error = ApiError::new(ErrorCode::PreviousResponseNotFound, message);
+            return Err(error.at("previous_response_id"));
+        }
         chain_records(&chain)
     }
 
@@ -112,7 +143,10 @@ impl App {
         inherited: &[Record],
     ) -> Result<Record, ApiError> {
         if let Some(known) = inherited.iter().rev().find(|record| record.id == id) {
-            return Ok(known.clone());
+            return Ok(Record {
+                param: Some(param.to_owned()),
+                ..known.clone()
+            });
         }
         let found = self
             .store
@@ -129,32 +163,46 @@ impl App {
         })
     }
 
-    /// The tools that inherited items brought.
-    fn load_tools(&self, context: &mut Context) -> Result<(), ApiError> {
+    /// Does something with the words that this server knows.
+    fn with_words<T>(&self, what: impl FnOnce(&Vocabulary<'_>) -> T) -> T {
         let is_vendor_type = |tool_type: &str| self.is_vendor_type(tool_type);
-        let words = Vocabulary {
+        what(&Vocabulary {
             is_vendor_type: &is_vendor_type,
             schemas: &JsonSchemaFactory,
-        };
-        for record in &context.inherited {
-            let Item::Other(members) = &record.item else {
-                continue;
-            };
-            if !matches!(
-                record.item.kind(),
-                "additional_tools" | "tool_search_output"
-            ) {
-                continue;
-            }
-            let tools = members
-                .get("tools")
-                .cloned()
-                .unwrap_or(Value::Array(Vec::new()));
-            let tools = RequestTool::read_list(tools, "previous_response_id", &words)?;
-            context.loaded.extend(tools);
-        }
-        Ok(())
+        })
     }
+}
+
+impl Context {
+    /// The tools that its items brought, oldest first.
+    pub(crate) fn loaded(&self) -> Vec<RequestTool> {
+        let pieces = self.pieces.iter();
+        pieces.flat_map(|piece| piece.tools.clone()).collect()
+    }
+}
+
+/// Stored items, with the tools that they load.
+fn inherited_pieces(records: &[Record], words: &Vocabulary<'_>) -> Result<Vec<Piece>, ApiError> {
+    let pieces = records.iter().map(|record| {
+        let tools = match &record.item {
+            Item::Other(members)
+                if matches!(
+                    record.item.kind(),
+                    "additional_tools" | "tool_search_output"
+                ) =>
+            {
+                members.get("tools").cloned()
+            }
+            _ => None,
+        };
+        let tools = tools.unwrap_or(Value::Array(Vec::new()));
+        let place = record.param.as_deref().unwrap_or("previous_response_id");
+        Ok(Piece {
+            tools: RequestTool::read_list(tools, place, words)?,
+            ..Piece::new(record.clone())
+        })
+    });
+    pieces.collect()
 }
 
 /// The items of a chain, oldest first.

@@ -1,18 +1,23 @@
 //! A run under way: its events go to whoever follows, its end into the store, then the end is told.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use haft_core::{Cancel, ModelErrorKind, Owner, StoredItem, StoredResponse};
-use haft_engine::{End, EventKind, FailedReason, Outcome};
+use futures_util::FutureExt as _;
+use haft_core::{Cancel, ModelErrorKind, Owner, StoredItem, StoredResponse, Usage};
+use haft_engine::{End, EventKind, FailedReason};
 use serde_json::value::to_raw_value;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::app::{App, ConversationLock, now, store_failed};
+use crate::compaction::{Compaction, Halt, item_of};
 use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
+use crate::lifetime::stopped;
 use crate::live::LiveRun;
+use crate::orphans::settle_broken;
 use crate::plan::Plan;
 use crate::stream::{Finished, OutputItem, Translator, WireEvent, visible};
 use crate::truncate::shorter;
@@ -40,8 +45,22 @@ pub(crate) enum Signal {
 pub(crate) struct Ended {
     /// With the items that the client may see.
     pub(crate) resource: ResponseResource,
+    /// Everything that the model was to know.
+    context: Vec<Record>,
+    /// What it gave, whole.
+    items: Vec<OutputItem>,
+}
+
+impl Ended {
     /// Its context and all of its items, for whoever goes on from it.
-    pub(crate) records: Vec<Record>,
+    pub(crate) fn into_records(self) -> Vec<Record> {
+        let mut records = self.context;
+        records.extend(self.items.iter().map(record_of));
+        for record in &mut records {
+            record.param = None;
+        }
+        records
+    }
 }
 
 /// Whether a response has begun or was refused: it is one or the other.
@@ -104,6 +123,8 @@ enum Listener {
         signals: mpsc::Sender<Signal>,
         commitment: Arc<Commitment>,
         wants_events: bool,
+        /// Whether he has gone, or has not read for so long that it comes to the same.
+        is_gone: bool,
     },
     /// Whoever comes.
     Live(Arc<LiveRun>),
@@ -124,6 +145,8 @@ pub(crate) struct Job {
     pub(crate) translator: Translator,
     pub(crate) place: Place,
     pub(crate) include: Include,
+    /// What is to be compacted before the model is asked.
+    pub(crate) compaction: Option<Compaction>,
     /// Everything that the model was to know.
     pub(crate) context: Vec<Record>,
     /// Held until the run is over.
@@ -141,8 +164,10 @@ impl Job {
             signals: sender,
             commitment: Arc::clone(&commitment),
             wants_events,
+            is_gone: false,
         };
-        tokio::spawn(self.drive(app, listener));
+        let driven = self.drive(Arc::clone(&app), listener);
+        app.lifetime.spawn(driven);
         Follower {
             signals,
             commitment,
@@ -152,7 +177,15 @@ impl Job {
 
     /// Starts it in the background, where it goes on whoever listens.
     pub(crate) fn run_live(self, app: Arc<App>, live: Arc<LiveRun>) {
-        tokio::spawn(self.drive(app, Listener::Live(live)));
+        let driven = self.drive(Arc::clone(&app), Listener::Live(Arc::clone(&live)));
+        let driven = AssertUnwindSafe(driven).catch_unwind();
+        Arc::clone(&app).lifetime.spawn(async move {
+            if let Err(panic) = driven.await {
+                let panic = haft_core::panic_text(&*panic);
+                tracing::error!(panic, id = live.id, "a background run broke");
+                settle_broken(&app, &live).await;
+            }
+        });
     }
 
     /// Ends it without asking the model: a warm-up.
@@ -162,7 +195,8 @@ impl Job {
         events.extend(finished.events);
         let ended = Ended {
             resource: finished.resource,
-            records: self.context,
+            context: self.context,
+            items: finished.items,
         };
         (events, ended)
     }
@@ -173,27 +207,22 @@ impl Job {
         if let Listener::Live(_) = listener {
             self.note_progress(&app).await;
         }
-        let ended = self.run(&mut listener).await;
+        let ended = match self.run(&app, &mut listener).await {
+            Ok((End::Cancelled, _)) if app.lifetime.is_stopping() => Err(stopped()),
+            ended => ended,
+        };
+        if let Some(error) = refusal(&ended, &self.translator)
+            && listener.may_refuse()
+        {
+            // Whoever reads the error may try again at once.
+            drop((self.lock, self.permit));
+            return listener.refuse(error).await;
+        }
         let finished = match ended {
-            Ok(outcome) => {
-                if let Some(error) = refusal(&outcome, &self.translator)
-                    && listener.refuse(&error).await
-                {
-                    return;
-                }
-                let usage = outcome.usage;
-                self.translator.finish(&outcome.end, &usage, now())
-            }
-            Err(error) => {
-                if listener.refuse(&error).await {
-                    return;
-                }
-                self.translator.fail(&error)
-            }
+            Ok((end, usage)) => self.translator.finish(&end, &usage, now()),
+            Err(error) => self.translator.fail(&error),
         };
         let finished = keep(&app, &self.place, finished).await;
-        let mut records = std::mem::take(&mut self.context);
-        records.extend(finished.items.iter().map(record_of));
         let mut resource = finished.resource;
         let shown = finished.items.iter();
         let shown = shown.map(|item| visible(&item.json, self.include));
@@ -201,18 +230,39 @@ impl Job {
         // Whoever reads the end may use the conversation at once.
         drop(self.lock.take());
         drop(self.permit);
+        let ended = Ended {
+            resource,
+            context: self.context,
+            items: finished.items,
+        };
         listener
-            .end(
-                finished.events,
-                Ended { resource, records },
-                &self.plan.cancel,
-            )
+            .end(finished.events, ended, &self.plan.cancel)
             .await;
     }
 
     /// Runs it, with less of the context if it is too long and may be cut.
-    async fn run(&mut self, listener: &mut Listener) -> Result<Outcome, ApiError> {
+    async fn run(&mut self, app: &App, listener: &mut Listener) -> Result<(End, Usage), ApiError> {
         let mut conversation = self.plan.conversation.clone();
+        let mut usage = Usage::default();
+        if let Some(compaction) = self.compaction.take() {
+            let goes_on = compaction.goes_on();
+            let carried = match self.plan.compact(compaction, app, &self.place.owner).await {
+                Ok(carried) => carried,
+                Err(Halt::Error(error)) => return Err(error),
+                Err(Halt::Cancelled(usage)) => return Ok((End::Cancelled, usage)),
+            };
+            usage += carried.usage;
+            let item = |id: &str| item_of(id, &carried.sealed).into();
+            let events = self.translator.add_whole("cmp", item);
+            listener.answering(&self.plan.cancel).await;
+            listener.tell(events, &self.plan.cancel).await;
+            if !goes_on {
+                return Ok((End::Completed, usage));
+            }
+            conversation = self.plan.conversation_of(&carried.pieces);
+            conversation = self.plan.fit(conversation)?;
+        }
+        let in_front = self.translator.finished_items();
         for _ in 0..MAX_SHORTENINGS {
             let run = self.plan.run(conversation.clone());
             let mut stream = run.start().map_err(|error| {
@@ -231,13 +281,14 @@ impl Job {
             let outcome = stream.finish().await;
             let may_shorten = self.plan.truncation == Truncation::Auto
                 && is_too_long(&outcome.end)
-                && !self.translator.has_finished_items();
+                && self.translator.finished_items() == in_front;
+            usage += outcome.usage;
             if !may_shorten {
-                return Ok(outcome);
+                return Ok((outcome.end, usage));
             }
             match shorter(&conversation) {
                 Some(shortened) => conversation = shortened,
-                None => return Ok(outcome),
+                None => return Ok((outcome.end, usage)),
             }
         }
         Err(ApiError::new(
@@ -271,14 +322,14 @@ fn is_too_long(end: &End) -> bool {
 }
 
 /// The error that stands in place of a response: the run failed before anything was finished.
-fn refusal(outcome: &Outcome, translator: &Translator) -> Option<ApiError> {
-    match &outcome.end {
-        End::Failed { reason, message } if !translator.has_finished_items() => {
-            let mut error = crate::failure::of_run(reason, message);
-            error.must_not_retry = translator.has_run_tools();
-            Some(error)
-        }
-        _ => None,
+fn refusal(ended: &Result<(End, Usage), ApiError>, translator: &Translator) -> Option<ApiError> {
+    if translator.finished_items() > 0 {
+        return None;
+    }
+    match ended {
+        Ok((End::Failed { reason, message }, _)) => Some(crate::failure::of_run(reason, message)),
+        Ok(_) => None,
+        Err(error) => Some(error.clone()),
     }
 }
 
@@ -344,53 +395,60 @@ impl Listener {
     async fn tell(&mut self, events: Vec<WireEvent>, cancel: &Cancel) {
         match self {
             Self::Follower {
-                signals,
-                wants_events: true,
-                ..
-            } => send(signals, Signal::Events(events), cancel).await,
+                wants_events: true, ..
+            } => self.send(Signal::Events(events), cancel).await,
             Self::Follower { .. } => {}
             Self::Live(live) => live.add(events),
         }
     }
 
     async fn answering(&mut self, cancel: &Cancel) {
-        if let Self::Follower { signals, .. } = self {
-            send(signals, Signal::Answering, cancel).await;
+        if let Self::Follower {
+            commitment,
+            wants_events: true,
+            ..
+        } = self
+        {
+            // Decided here and not where it is read: a run that breaks off at once must not be
+            // refused to somebody who was already told of its beginning.
+            commitment.begin();
+            self.send(Signal::Answering, cancel).await;
         }
     }
 
-    /// Tells that there will be no response; false if one has begun.
-    async fn refuse(&mut self, error: &ApiError) -> bool {
+    /// Decides that there will be no response; false if one has begun.
+    fn may_refuse(&self) -> bool {
         match self {
-            Self::Follower {
-                signals,
-                commitment,
-                ..
-            } if commitment.refuse() => {
-                // Whoever has gone does not want to know.
-                let _ = signals.send(Signal::Refused(error.clone())).await;
-                true
-            }
-            _ => false,
+            Self::Follower { commitment, .. } => commitment.refuse(),
+            Self::Live(_) => false,
         }
+    }
+
+    async fn refuse(&mut self, error: ApiError) {
+        self.send(Signal::Refused(error), &Cancel::new()).await;
     }
 
     async fn end(&mut self, events: Vec<WireEvent>, ended: Ended, cancel: &Cancel) {
         match self {
             Self::Follower { .. } => {
                 self.tell(events, cancel).await;
-                if let Self::Follower { signals, .. } = self {
-                    send(signals, Signal::Ended(Box::new(ended)), cancel).await;
-                }
+                self.send(Signal::Ended(Box::new(ended)), cancel).await;
             }
             Self::Live(live) => live.end(events).await,
         }
     }
-}
 
-/// Hands a signal on. Who does not read for too long has gone.
-async fn send(signals: &mpsc::Sender<Signal>, signal: Signal, cancel: &Cancel) {
-    if signals.send_timeout(signal, MAX_STALL).await.is_err() {
-        cancel.cancel();
+    /// Hands a signal on. Who does not read for too long has gone, and is not waited for again.
+    async fn send(&mut self, signal: Signal, cancel: &Cancel) {
+        let Self::Follower {
+            signals, is_gone, ..
+        } = self
+        else {
+            return;
+        };
+        if !*is_gone && signals.send_timeout(signal, MAX_STALL).await.is_err() {
+            *is_gone = true;
+            cancel.cancel();
+        }
     }
 }

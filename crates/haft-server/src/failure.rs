@@ -30,6 +30,9 @@ pub(crate) fn of_model(error: &ModelError, message: &str) -> ApiError {
         ModelErrorKind::Unreachable => ErrorCode::BackendUnreachable,
         ModelErrorKind::ContextLength => ErrorCode::ContextLengthExceeded,
         ModelErrorKind::PromptRefused => ErrorCode::InvalidPrompt,
+        ModelErrorKind::InvalidRequest if error.code.as_deref() == Some("unsupported_content") => {
+            ErrorCode::UnsupportedContent
+        }
         ModelErrorKind::InvalidRequest => ErrorCode::InvalidValue,
         ModelErrorKind::ServerError if matches!(error.status, Some(503 | 529)) => {
             ErrorCode::ServerIsOverloaded

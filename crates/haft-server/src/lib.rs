@@ -1,6 +1,8 @@
 //! The Open Responses API over HTTP, SSE and WebSocket.
 
 mod app;
+mod chat;
+mod compaction;
 mod context;
 mod drive;
 mod error;
@@ -8,9 +10,11 @@ mod estimate;
 mod failure;
 mod history;
 mod http;
+mod lifetime;
 mod live;
 mod models;
 mod options;
+mod orphans;
 mod plan;
 mod sealed;
 mod server;

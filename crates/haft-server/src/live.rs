@@ -1,13 +1,14 @@
 //! Responses that run in the background, and those who follow them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use haft_core::{Cancel, Owner, Store, StoredEvent};
+use haft_core::{Cancel, Owner, Store, StoredEvent, StoredItem};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
+use crate::orphans::finished_item;
 use crate::stream::WireEvent;
 
 /// How long events wait before they are written down, so that many are written at once.
@@ -36,10 +37,9 @@ impl LiveRuns {
         runs.remove(&(owner.clone(), id.to_owned()));
     }
 
-    /// All of them.
-    pub(crate) fn all(&self) -> Vec<Arc<LiveRun>> {
+    pub(crate) fn cancel_all(&self) {
         let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.values().cloned().collect()
+        runs.values().for_each(|run| run.cancel.cancel());
     }
 }
 
@@ -92,6 +92,12 @@ impl LiveRun {
         });
     }
 
+    /// The number of the next event; none where events are not kept.
+    pub(crate) fn next_number(&self) -> Option<u64> {
+        let count = self.state.borrow().events;
+        self.has_log.then_some(count as u64)
+    }
+
     fn push(&self, more: Vec<WireEvent>) -> usize {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         events.extend(more);
@@ -124,6 +130,14 @@ impl LiveRun {
         events.get(start..end).unwrap_or_default().to_vec()
     }
 
+    /// The items that are done, by their places; none where events are not kept.
+    pub(crate) fn finished_items(&self) -> Vec<StoredItem> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = events.iter().filter_map(|event| finished_item(&event.json));
+        let items: BTreeMap<_, _> = done.collect();
+        items.into_values().collect()
+    }
+
     pub(crate) fn watch(&self) -> watch::Receiver<LiveState> {
         self.state.subscribe()
     }
@@ -132,6 +146,16 @@ impl LiveRun {
     pub(crate) async fn over(&self) {
         // It is never dropped while somebody holds it.
         let _ = self.watch().wait_for(|state| state.is_over).await;
+    }
+
+    /// Waits until it is over and everything of it is written down.
+    pub(crate) async fn settled(&self) {
+        // The sender lives as long as this.
+        let _ = self
+            .written
+            .subscribe()
+            .wait_for(|written| *written == usize::MAX)
+            .await;
     }
 
     /// Writes the events down as they come, until the run is over.

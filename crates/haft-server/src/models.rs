@@ -1,8 +1,10 @@
 //! The models behind the server, by the names that requests use.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use haft_core::Model;
+use haft_models::{Backend, OpenAiChat};
 
 use crate::error::{ApiError, ErrorCode};
 
@@ -14,15 +16,54 @@ pub struct ModelEntry {
     pub aliases: Vec<String>,
     /// The model.
     pub model: Arc<dyn Model>,
+    /// The same model, where its server speaks Chat Completions: such bodies are passed on to it as
+    /// they are.
+    pub chat: Option<Arc<OpenAiChat>>,
 }
 
 impl ModelEntry {
     /// A model under this name.
+    ///
+    /// ```
+    /// use haft_models::{OfflineModel, OpenAiChat};
+    /// use haft_server::ModelEntry;
+    /// assert!(ModelEntry::new("local", OpenAiChat::new("qwen3-8b")).chat.is_some());
+    /// assert!(ModelEntry::new("offline", OfflineModel::new()).chat.is_none());
+    /// ```
     pub fn new(name: impl Into<String>, model: impl Model) -> Self {
+        let chat = (&model as &dyn Any).downcast_ref::<OpenAiChat>();
+        let backend = match chat {
+            Some(chat) => Backend::from(Arc::new(chat.clone())),
+            None => Backend::from(Arc::new(model) as Arc<dyn Model>),
+        };
+        Self::from_backend(name, [], backend)
+    }
+
+    /// What an entry of a configuration describes, under this name and others.
+    ///
+    /// ```
+    /// use haft_models::{Adapter, Backend, ModelConfig};
+    /// use haft_server::ModelEntry;
+    /// let config = ModelConfig::new("offline", Adapter::Offline);
+    /// let backend = Backend::from_config(&config)?;
+    /// let entry = ModelEntry::from_backend(config.name, config.aliases, backend);
+    /// assert_eq!(entry.name, "offline");
+    /// # Ok::<(), haft_models::ConfigError>(())
+    /// ```
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "the entry takes the backend over; what it holds is shared"
+    )]
+    pub fn from_backend(
+        name: impl Into<String>,
+        aliases: impl IntoIterator<Item = String>,
+        backend: Backend,
+    ) -> Self {
         Self {
             name: name.into(),
-            aliases: Vec::new(),
-            model: Arc::new(model),
+            aliases: aliases.into_iter().collect(),
+            model: Arc::clone(backend.model()),
+            chat: backend.chat().cloned(),
         }
     }
 }

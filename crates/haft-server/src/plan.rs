@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use haft_core::{Cancel, Capabilities, ContentPart, Conversation, Item, Model, ModelOptions};
+use haft_core::{Cancel, Conversation, Model, ModelOptions, Owner};
 use haft_engine::{LoopOptions, OnMismatch, Run};
 
 use crate::app::{App, Caller, now};
+use crate::compaction::{Carried, Compaction, Halt, Piece, Writing};
 use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::estimate::{tokens_of, tokens_of_conversation, tokens_of_tools};
 use crate::history::{Record, expand, verify};
 use crate::stream::{Translation, Translator};
 use crate::toolkit::{Ingredients, Toolkit};
+use crate::truncate::fitted;
 use crate::wire::{CreateRequest, ResponseResource, TextFormat, Truncation, new_id};
 
 /// Everything that is needed to run a request, once or again with less of its context.
@@ -41,31 +43,25 @@ impl Plan {
         let entry = app.models.find(request.model.as_deref())?;
         let toolkit = Toolkit::build(&Ingredients {
             tools: &request.tools,
-            loaded: &context.loaded,
+            loaded: &context.loaded(),
             choice: &request.tool_choice,
             snapshot: &app.catalog.snapshot(),
             unsupported: app.options.unsupported_tools,
         })?;
-        let records: Vec<Record> = context
-            .inherited
-            .iter()
-            .chain(&context.input)
-            .cloned()
-            .collect();
-        let items = expand(&records, &|item_type| toolkit.hosted_name(item_type));
+        let records = context.pieces.iter().map(|piece| piece.record.clone());
+        let records: Vec<Record> = records.collect();
+        let items = expand(&records, &toolkit);
         let conversation = Conversation::from(items);
         verify(&conversation, &records)?;
-        if conversation.is_empty() && request.generate {
-            // An empty conversation gives no context either.
-            let message = "there is nothing to answer: send an `input`";
+        check_content(&*entry.model, &records)?;
+        if conversation.is_empty() && request.generate && !context.compacts_now {
+            let message = "there is nothing to answer: send a text or items in `input`";
             let error = ApiError::new(ErrorCode::MissingRequiredParameter, message);
             return Err(error.at("input"));
         }
-        check_content(&entry.model.capabilities(), &records)?;
-        // What was streamed cannot be taken back, so there is no second try.
-        let is_streamed = request.stream || request.background;
         let on_mismatch = match &request.text.format {
-            TextFormat::JsonSchema { strict: true, .. } if is_streamed => {
+            // What was streamed cannot be taken back, so there is no second try.
+            TextFormat::JsonSchema { strict: true, .. } if request.stream => {
                 OnMismatch::Retry { tries: 1 }
             }
             TextFormat::JsonSchema { strict: true, .. } => OnMismatch::default(),
@@ -85,7 +81,7 @@ impl Plan {
             model: Arc::clone(&entry.model),
             conversation,
             truncation: request.truncation,
-            cancel: Cancel::new(),
+            cancel: app.lifetime.run_signal(),
             instructions: request.instructions.clone(),
             toolkit,
             options: bounded(&app.options.loop_options, request),
@@ -105,9 +101,64 @@ impl Plan {
 
     /// How many tokens the first request has, roughly.
     pub(crate) fn input_tokens(&self) -> u64 {
+        self.fixed_tokens() + tokens_of_conversation(&self.conversation)
+    }
+
+    /// The tokens that go along with every conversation.
+    fn fixed_tokens(&self) -> u64 {
         let instructions = self.instructions.as_deref().map_or(0, tokens_of);
-        let tools = tokens_of_tools(self.toolkit.binding.specs());
-        instructions + tools + tokens_of_conversation(&self.conversation)
+        instructions + tokens_of_tools(self.toolkit.binding.specs())
+    }
+
+    /// As much of a conversation as fits into the model: the oldest turns go if the request lets
+    /// them, and what is clearly too long all the same is refused before anything is sent.
+    pub(crate) fn fit(&self, conversation: Conversation) -> Result<Conversation, ApiError> {
+        let Some(window) = self.model.capabilities().context_tokens else {
+            return Ok(conversation);
+        };
+        let fixed = self.fixed_tokens();
+        let answer = self.model_options.max_output_tokens.unwrap_or(0);
+        let room = window.saturating_sub(fixed + answer.min(window / 2));
+        let shortened = match self.truncation {
+            Truncation::Auto => fitted(&conversation, room),
+            Truncation::Disabled => None,
+        };
+        let conversation = shortened.unwrap_or(conversation);
+        let tokens = fixed + tokens_of_conversation(&conversation);
+        // The count is rough: whatever may fit is left to the provider to judge.
+        if tokens <= window + window / 4 {
+            return Ok(conversation);
+        }
+        let message = format!(
+            "the context has about {tokens} tokens, and the model takes {window}: send less, compact \
+             it, or set `truncation` to `auto`"
+        );
+        Err(ApiError::new(ErrorCode::ContextLengthExceeded, message).at("input"))
+    }
+
+    /// Compacts a context as the request wishes to be answered.
+    pub(crate) async fn compact(
+        &self,
+        compaction: Compaction,
+        app: &App,
+        owner: &Owner,
+    ) -> Result<Carried, Halt> {
+        let writing = Writing {
+            model: &self.model,
+            instructions: self.instructions.as_deref(),
+            options: &self.options,
+            model_options: summary_options(&self.model_options),
+            cancel: &self.cancel,
+            request_id: &self.request_id,
+        };
+        compaction.carry_out(&app.keys, owner, &writing).await
+    }
+
+    /// What the model reads of a context.
+    pub(crate) fn conversation_of(&self, pieces: &[Piece]) -> Conversation {
+        let records = pieces.iter().map(|piece| piece.record.clone());
+        let records: Vec<Record> = records.collect();
+        expand(&records, &self.toolkit).into()
     }
 
     /// A run of it with this conversation.
@@ -118,6 +169,8 @@ impl Plan {
             .options(self.options.clone())
             .model_options(self.model_options.clone())
             .cancel(self.cancel.clone())
+            // A client's calls are its own to judge (`open-responses.md` §5.4).
+            .hand_over_refused(true)
             .request_id(&*self.request_id);
         if let Some(instructions) = &self.instructions {
             run = run.instructions(instructions.as_str());
@@ -144,7 +197,18 @@ fn bounded(limits: &LoopOptions, request: &CreateRequest) -> LoopOptions {
     options
 }
 
-fn model_options(request: &CreateRequest) -> ModelOptions {
+/// What of a request's wishes is for the summary of its context too.
+pub(crate) fn summary_options(options: &ModelOptions) -> ModelOptions {
+    ModelOptions {
+        reasoning_effort: options.reasoning_effort.clone(),
+        safety_identifier: options.safety_identifier.clone(),
+        prompt_cache_key: options.prompt_cache_key.clone(),
+        service_tier: options.service_tier.clone(),
+        ..ModelOptions::default()
+    }
+}
+
+pub(crate) fn model_options(request: &CreateRequest) -> ModelOptions {
     let reasoning = request.reasoning.as_ref();
     ModelOptions {
         max_output_tokens: request.max_output_tokens,
@@ -168,38 +232,18 @@ fn model_options(request: &CreateRequest) -> ModelOptions {
 }
 
 /// Refuses content that the model cannot take: nothing is left out in silence.
-fn check_content(capabilities: &Capabilities, input: &[Record]) -> Result<(), ApiError> {
-    for record in input {
-        let (parts, member) = match &record.item {
-            Item::Message(message) => (&message.content, "content"),
-            Item::FunctionCallOutput(output) => match &output.output {
-                haft_core::CallOutput::Parts(parts) => (parts, "output"),
-                haft_core::CallOutput::Text(_) => continue,
-            },
-            _ => continue,
+fn check_content(model: &dyn Model, records: &[Record]) -> Result<(), ApiError> {
+    for record in records {
+        let Some(unsupported) = model.unsupported(&record.item) else {
+            continue;
         };
-        for (at, part) in parts.iter().enumerate() {
-            let (kind, is_taken) = match part {
-                ContentPart::InputImage { .. } => ("input_image", capabilities.image_input),
-                ContentPart::Other(members) => {
-                    match members.get("type").and_then(serde_json::Value::as_str) {
-                        Some("input_image") => ("input_image", capabilities.image_input),
-                        Some("input_file") => ("input_file", capabilities.file_input),
-                        Some("input_video") => ("input_video", capabilities.video_input),
-                        _ => continue,
-                    }
-                }
-                _ => continue,
-            };
-            if !is_taken {
-                let place = record.param.as_deref().unwrap_or("input");
-                let message = format!(
-                    "the model cannot take `{kind}`: leave it out, or use a model that can"
-                );
-                return Err(ApiError::new(ErrorCode::UnsupportedContent, message)
-                    .at(format!("{place}.{member}[{at}]")));
-            }
-        }
+        let place = match &record.param {
+            Some(param) => format!("{param}.{}", unsupported.place),
+            None => "previous_response_id".to_owned(),
+        };
+        return Err(
+            ApiError::new(ErrorCode::UnsupportedContent, unsupported.to_string()).at(place),
+        );
     }
     Ok(())
 }

@@ -1,31 +1,32 @@
 //! The server: put together, then served on a listener.
 
-use std::future::Future;
+use std::future::{Future, IntoFuture as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::serve::ListenerExt as _;
 use haft_catalog::Catalog;
-use haft_core::{Retention, Store};
-use tokio::net::TcpListener;
+use haft_core::{CustomKind, Retention, Store, ToolSource};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::app::{App, ConversationLocks, now};
 use crate::http;
+use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
 use crate::models::{ModelEntry, Models};
 use crate::options::ServerOptions;
+use crate::orphans::settle_orphans;
 use crate::sealed::{KeyFileError, SealingKeys};
+use crate::toolkit::of_type;
 
 /// How often what is too old is looked for.
 const CLEANING_PAUSE: Duration = Duration::from_mins(1);
 
 /// How much goes at once when it is cleaned.
 const CLEANING_BATCH: usize = 200;
-
-/// How long background runs may take to end when the server stops.
-const STOP_WAIT: Duration = Duration::from_secs(10);
 
 /// An Open Responses server.
 ///
@@ -53,6 +54,7 @@ pub struct ServerBuilder {
     data_dir: Option<PathBuf>,
     models: Vec<ModelEntry>,
     catalog: Catalog,
+    tools: Vec<(String, ToolSource)>,
     options: ServerOptions,
 }
 
@@ -74,6 +76,23 @@ pub enum BuildError {
     ZeroLimit {
         /// Which.
         name: &'static str,
+    },
+    /// A type that no tool can have.
+    #[error(
+        "`{tool_type}` is no type for a tool: write `slug:type`, the slug 2 to 32 lower-case letters, \
+         digits and `_`, and none that haft uses itself"
+    )]
+    ToolType {
+        /// As given.
+        tool_type: String,
+    },
+    /// A tool that cannot be registered.
+    #[error("the tool `{tool_type}` cannot be registered: {reason}")]
+    Tool {
+        /// Its type.
+        tool_type: String,
+        /// What is wrong.
+        reason: String,
     },
     /// The keys that seal compacted conversations cannot be used.
     #[error(transparent)]
@@ -99,6 +118,24 @@ impl ServerBuilder {
         self
     }
 
+    /// Adds a tool under a type of the application's own, `slug:type`: requests name it so, and its
+    /// calls are items of that type.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use haft_core::{ToolDefinition, dynamic_tool};
+    /// # fn example(builder: haft_server::ServerBuilder) -> haft_server::ServerBuilder {
+    /// # let definition = ToolDefinition::builder("weather")
+    /// #     .parameters(serde_json::json!({"type": "object"})).build().unwrap();
+    /// # let weather = dynamic_tool(definition, |_, _| async { Ok("snow") });
+    /// builder.tool("acme:weather", weather)
+    /// # }
+    /// ```
+    pub fn tool(mut self, tool_type: impl Into<String>, tool: impl Into<ToolSource>) -> Self {
+        self.tools.push((tool_type.into(), tool.into()));
+        self
+    }
+
     /// What the operator decides.
     pub fn options(mut self, options: ServerOptions) -> Self {
         self.options = options;
@@ -119,6 +156,9 @@ impl ServerBuilder {
         if let Some(name) = self.options.loop_options.zero_limit() {
             return Err(BuildError::ZeroLimit { name });
         }
+        for (tool_type, tool) in self.tools {
+            register(&self.catalog, tool_type, tool)?;
+        }
         let default = self.options.default_model.as_deref();
         let models = Models::new(self.models, default).ok_or(BuildError::NoModel)?;
         let keys = match &self.data_dir {
@@ -135,8 +175,43 @@ impl ServerBuilder {
                 live: LiveRuns::default(),
                 conversations: ConversationLocks::default(),
                 keys,
+                lifetime: Lifetime::default(),
             }),
         })
+    }
+}
+
+/// Slugs that mean something already: haft's, and the prefixes of ids.
+const TAKEN_SLUGS: [&str; 19] = [
+    "haft", "openai", "at", "call", "cmp", "conv", "ctc", "ctco", "fc", "fco", "mcp", "mcpa",
+    "mcpl", "mcpr", "msg", "resp", "rs", "tsc", "tso",
+];
+
+/// Puts a tool into the catalogue under its type.
+fn register(catalog: &Catalog, tool_type: String, tool: ToolSource) -> Result<(), BuildError> {
+    let kind = CustomKind::new(&tool_type).ok().filter(|kind| {
+        let slug = kind.slug();
+        (2..=32).contains(&slug.len())
+            && slug.starts_with(|first: char| first.is_ascii_lowercase())
+            && !slug.contains('-')
+            && !TAKEN_SLUGS.contains(&slug)
+    });
+    let Some(kind) = kind else {
+        return Err(BuildError::ToolType { tool_type });
+    };
+    let tool = match tool.into_object() {
+        Ok(tool) => of_type(tool, kind),
+        Err(error) => {
+            let reason = error.to_string();
+            return Err(BuildError::Tool { tool_type, reason });
+        }
+    };
+    match catalog.register(tool) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let reason = error.to_string();
+            Err(BuildError::Tool { tool_type, reason })
+        }
     }
 }
 
@@ -148,8 +223,14 @@ impl Server {
             data_dir: None,
             models: Vec::new(),
             catalog: Catalog::new(),
+            tools: Vec::new(),
             options: ServerOptions::default(),
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn app(&self) -> &Arc<App> {
+        &self.app
     }
 
     /// The API as a router, to be part of an application of your own.
@@ -157,40 +238,59 @@ impl Server {
         http::router(Arc::clone(&self.app))
     }
 
-    /// Answers on the listener until `shutdown` says that it is enough; then it ends what is under
-    /// way, background runs included.
+    /// Answers on the listener until `shutdown` says that it is enough. Requests that are under way
+    /// then have some seconds to end, background runs none; nothing goes on when this returns, and
+    /// the responses that did not come to their end say so.
     pub async fn serve(
         self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<()> {
-        match http::settle_orphans(&self.app).await {
+        match settle_orphans(&self.app).await {
             Ok(0) => {}
             Ok(count) => tracing::warn!(count, "responses of an earlier process were not finished"),
             Err(error) => return Err(std::io::Error::other(error)),
         }
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
-        let router = self.router();
-        let served = axum::serve(listener, router).with_graceful_shutdown(shutdown);
-        let served = served.await;
-        cleaner.abort();
-        self.stop_background().await;
-        served
-    }
-
-    async fn stop_background(&self) {
-        let live = self.app.live.all();
-        for run in &live {
-            run.cancel.cancel();
-        }
+        let app = Arc::clone(&self.app);
+        let served = axum::serve(listener.tap_io(send_at_once), self.router())
+            .with_graceful_shutdown(async move {
+                shutdown.await;
+                app.lifetime.stop();
+            });
+        let lifetime = &self.app.lifetime;
+        let wait = self.app.options.stop_wait;
         let over = async {
-            for run in &live {
-                run.over().await;
+            let served = served.into_future().await;
+            // Connections that became WebSockets, and what runs in the background.
+            lifetime.stop();
+            lifetime.ended().await;
+            served
+        };
+        let overdue = async {
+            lifetime.stopping().await;
+            self.app.live.cancel_all();
+            tokio::time::sleep(wait).await;
+        };
+        let served = tokio::select! {
+            served = over => served,
+            () = overdue => {
+                tracing::warn!("some requests did not end in time: they are cancelled");
+                if !lifetime.halt(wait).await {
+                    tracing::error!("some requests did not end although they were cancelled");
+                }
+                Ok(())
             }
         };
-        if tokio::time::timeout(STOP_WAIT, over).await.is_err() {
-            tracing::warn!("background runs did not end in time");
-        }
+        cleaner.abort();
+        served
+    }
+}
+
+/// Events are small and each is waited for.
+fn send_at_once(connection: &mut TcpStream) {
+    if let Err(error) = connection.set_nodelay(true) {
+        tracing::debug!(%error, "a connection collects what it sends");
     }
 }
 

@@ -15,7 +15,8 @@ use records::Records;
 
 /// A store in memory: for tests, and for hosts that want no file.
 ///
-/// It keeps the whole contract but for lasting. Nothing but the retention bounds it.
+/// It keeps the whole contract but for lasting. Nothing but the retention bounds it. A call takes effect
+/// at once, before its future is awaited.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

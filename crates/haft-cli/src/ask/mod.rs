@@ -25,7 +25,7 @@ pub(crate) async fn ask(question: &str, model: &ModelChoice) -> Result<ExitCode,
     let mut screen = Screen::open(question, model)?;
     let mut events = run.start()?;
     while let Some(event) = events.next().await {
-        screen.show(&event.kind)?;
+        screen.show(&event)?;
     }
     let outcome = events.finish().await;
     screen.close(&outcome)?;

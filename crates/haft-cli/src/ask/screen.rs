@@ -5,7 +5,7 @@ use std::io::{self, StdoutLock, Write};
 use std::time::{Duration, Instant};
 
 use anstream::AutoStream;
-use haft::{End, EventKind, Item, Outcome, RawArguments, ToolProgress};
+use haft::{End, EventKind, Item, Outcome, RawArguments, RunEvent, ToolProgress};
 use owo_colors::OwoColorize;
 
 use crate::arguments::ModelChoice;
@@ -70,8 +70,8 @@ impl Screen {
         })
     }
 
-    pub(crate) fn show(&mut self, event: &EventKind) -> io::Result<()> {
-        match event {
+    pub(crate) fn show(&mut self, event: &RunEvent) -> io::Result<()> {
+        match &event.kind {
             EventKind::ReasoningDelta { text, .. } => self.words(text, Tone::Thought),
             EventKind::TextDelta { text, .. } | EventKind::RefusalDelta { text, .. } => {
                 self.words(text, Tone::Answer)
@@ -110,7 +110,11 @@ impl Screen {
             } => self.result(&output.call_id, &output.output.to_text(), output.is_error),
             EventKind::RequestRetried { error, delay_ms } => {
                 let pause = spoken(Duration::from_millis(*delay_ms));
-                self.note(&format!("{error}; asking again in {pause}"))
+                let attempt = event.attempt;
+                let next = attempt.saturating_add(1);
+                self.note(&format!(
+                    "attempt {attempt}: {error}; attempt {next} in {pause}"
+                ))
             }
             EventKind::AnswerDiscarded { reason } => {
                 self.note(&format!("this answer is not used: {reason}"))
@@ -225,11 +229,13 @@ impl Screen {
             End::Completed => write!(self.out, "  {}", end.green().bold())?,
             _ => write!(self.out, "  {}", end.red().bold())?,
         }
-        writeln!(self.out, ": {}", figures.join(", "))?;
-        if let Some(message) = outcome.end.summary().message {
-            writeln!(self.out, "  {}", printable(&message))?;
+        writeln!(self.out, ": {}\n", figures.join(", "))?;
+        self.out.flush()?;
+        // Why there is no answer is for whoever watches, not for whoever reads the answer.
+        match outcome.end.summary().message {
+            Some(message) => writeln!(io::stderr(), "haft: {}", printable(&message)),
+            None => Ok(()),
         }
-        writeln!(self.out)
     }
 }
 
@@ -250,6 +256,7 @@ pub(crate) fn what_next() -> io::Result<()> {
             "cargo run --release -- ask \"…\" --model ollama:qwen3:8b",
         ),
         ("hostile calls", "cargo run --release -- demo calls"),
+        ("as a server", "cargo run --release"),
         (
             "your own tools",
             "cargo run -p haft-examples --example quickstart",

@@ -340,11 +340,15 @@ impl Machine {
         }
     }
 
-    /// Answers a call that did not become a tool with what was wrong.
+    /// Answers a call that did not become a tool with what was wrong, unless the caller wants it so.
     pub(super) fn settle_refused(&mut self, call: &mut BatchCall) {
         let Some(text) = call.hydration.text_for_model() else {
             return;
         };
+        if matches!(call.who, Who::Caller) && self.environment.hands_over_refused {
+            call.state = CallState::Pending;
+            return self.set_status(call, CallStatus::Pending);
+        }
         let first = call.hydration.errors.first();
         let status = match first.map(|error| &error.detail) {
             Some(ErrorCode::UnknownTool { .. } | ErrorCode::NotAllowed { .. }) => {

@@ -33,6 +33,8 @@ pub(crate) struct Environment {
     pub(crate) options: LoopOptions,
     pub(crate) model_options: ModelOptions,
     pub(crate) parallel_tool_calls: Option<bool>,
+    /// Calls for the caller are handed over even if their arguments are refused.
+    pub(crate) hands_over_refused: bool,
     pub(crate) answer: Option<AnswerContract>,
     pub(crate) policies: Vec<Arc<dyn Policy>>,
     pub(crate) has_approver: bool,
@@ -61,6 +63,7 @@ impl Environment {
             options: LoopOptions::default(),
             model_options: ModelOptions::default(),
             parallel_tool_calls: None,
+            hands_over_refused: false,
             answer: None,
             policies: vec![Arc::new(haft_core::TrustPolicy::default())],
             has_approver: false,

@@ -202,6 +202,14 @@ impl Run {
         self
     }
 
+    /// Whether calls for the caller are handed over as the model wrote them, also those whose
+    /// arguments are wrong: the verdict is in their hydration, and what to do about it is the
+    /// caller's business. Otherwise such calls are answered here, with what is wrong.
+    pub fn hand_over_refused(mut self, hand_over: bool) -> Self {
+        self.environment.hands_over_refused = hand_over;
+        self
+    }
+
     /// The form that the answer must have: tools run first, then the text is validated.
     pub fn answer_as<T: DeserializeOwned + JsonSchema>(mut self) -> Self {
         self.answer = Some(AnswerContract::of::<T>());

@@ -73,6 +73,37 @@ async fn the_run_goes_on_in_another_process_with_the_same_continuation() {
 }
 
 #[tokio::test]
+async fn calls_with_wrong_arguments_are_handed_over_where_the_caller_wants_them() {
+    for arguments in [r#"{"text":5}"#, r#"{"text":"#, "nonsense"] {
+        let model = Script::new([calls([("a", "ask", arguments), ("b", "ask", "{}")])]);
+        let outcome = Run::new(model)
+            .tools([function("ask")])
+            .hand_over_refused(true)
+            .user("go")
+            .await
+            .unwrap();
+        let [first, second] = &*waiting(&outcome.end).calls else {
+            panic!("{:?}", outcome.end)
+        };
+        assert_eq!((&*first.call_id, &*first.arguments), ("a", arguments));
+        assert!(!first.hydration.success() && second.hydration.success());
+        assert_eq!(outcome.session.pending_calls().count(), 2);
+    }
+}
+
+#[tokio::test]
+async fn calls_of_tools_that_are_not_there_are_never_handed_over() {
+    let model = Script::new([calls([("a", "nobody", "{}")]), says("done")]);
+    let outcome = Run::new(model)
+        .tools([function("ask")])
+        .hand_over_refused(true)
+        .user("go")
+        .await
+        .unwrap();
+    assert!(outcome.is_completed());
+}
+
+#[tokio::test]
 async fn a_function_call_that_fails_is_answered_with_its_error_and_the_rest_waits() {
     let model = Script::new([
         calls([("a", "ask", r#"{"text":5}"#), ("b", "ask", "{}")]),

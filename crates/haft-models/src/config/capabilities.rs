@@ -48,6 +48,7 @@ impl CapabilityOverrides {
             supports_dynamic_tools: self.dynamic_tools.unwrap_or(usual.supports_dynamic_tools),
             parallel_calls: self.parallel_calls.unwrap_or(usual.parallel_calls),
             strict_schemas: self.strict_schemas.unwrap_or(usual.strict_schemas),
+            named_choice: usual.named_choice,
             forced_choice: self.forced_choice.unwrap_or(usual.forced_choice),
             none_choice: self.none_choice.unwrap_or(usual.none_choice),
             native_deferred_loading: self

@@ -95,6 +95,10 @@ impl ChatLift {
             if let Some((field, text)) = said.reasoning() {
                 self.items.think(text, field, events);
             }
+            // Some servers weigh the tokens of thoughts and calls as well.
+            if said.has_content() {
+                self.items.weigh(choice.logprobs());
+            }
             if let Some(text) = said.content() {
                 match &mut self.held {
                     Some(held) => held.push_str(&text),
@@ -190,6 +194,8 @@ impl ChatLift {
         let Some(found) = found else {
             return self.items.say(text, events);
         };
+        // They are not those of what is said now.
+        self.items.unweigh();
         if !found.prose.is_empty() {
             self.items.say(found.prose, events);
         }

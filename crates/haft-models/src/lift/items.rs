@@ -20,6 +20,8 @@ pub(crate) struct Items {
     open: Vec<Open>,
     thoughts: Option<usize>,
     message: Option<usize>,
+    /// How likely each token of the message was.
+    logprobs: Vec<Value>,
     tools: Arc<RenderedTools>,
 }
 
@@ -83,6 +85,16 @@ impl Items {
             so_far.push_str(&text);
         }
         events.push_back(ModelEvent::TextDelta { index, text });
+    }
+
+    /// Keeps how likely the next tokens of the text were.
+    pub(crate) fn weigh(&mut self, logprobs: Vec<Value>) {
+        self.logprobs.extend(logprobs);
+    }
+
+    /// Forgets how likely the tokens so far were.
+    pub(crate) fn unweigh(&mut self) {
+        self.logprobs.clear();
     }
 
     /// Takes words of a refusal in.
@@ -235,7 +247,9 @@ impl Items {
         let item = match std::mem::replace(&mut self.open[index], Open::Done) {
             Open::Done => return,
             Open::Thoughts { text, field } => thoughts(text, field, status),
-            Open::Message { text, refusal } => message(text, refusal, status),
+            Open::Message { text, refusal } => {
+                message(text, refusal, std::mem::take(&mut self.logprobs), status)
+            }
             Open::Call {
                 call_id,
                 name,
@@ -287,10 +301,18 @@ fn thoughts(text: String, field: &'static str, status: ItemStatus) -> Item {
 /// The member of a [`Reasoning`] that says under which name its provider gave it.
 pub(crate) const REASONING_FIELD: &str = "wire_field";
 
-fn message(text: String, refusal: String, status: ItemStatus) -> Item {
+fn message(text: String, refusal: String, logprobs: Vec<Value>, status: ItemStatus) -> Item {
     let mut content = Vec::new();
     if !text.is_empty() {
-        content.push(ContentPart::output_text(text));
+        let mut extra = Map::new();
+        if !logprobs.is_empty() {
+            extra.insert("logprobs".into(), logprobs.into());
+        }
+        content.push(ContentPart::OutputText {
+            text,
+            annotations: Vec::new(),
+            extra,
+        });
     }
     if !refusal.is_empty() {
         content.push(ContentPart::Refusal { refusal });

@@ -48,6 +48,7 @@ impl Lift for OllamaLift {
                 self.items.think(text, "thinking", events);
             }
             if let Some(text) = message.content() {
+                self.items.weigh(line.logprobs());
                 self.items.say(text, events);
             }
             for call in message.calls() {

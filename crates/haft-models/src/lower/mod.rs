@@ -15,6 +15,7 @@ pub(crate) mod responses;
 pub mod schema;
 pub mod tools;
 pub(crate) mod turns;
+pub(crate) mod wishes;
 
 pub use anthropic::Thinking;
 pub use responses::ThoughtsBack;

@@ -37,6 +37,11 @@ pub(crate) fn offer<'r>(
         })
     };
     let can_choose = capabilities.forced_choice != ForcedChoice::Unsupported;
+    let can_name = match capabilities.forced_choice {
+        ForcedChoice::Named => true,
+        ForcedChoice::OnlyTool => capabilities.named_choice,
+        ForcedChoice::Unsupported => false,
+    };
     let auto = can_choose.then_some(Choice::Auto);
     let required = can_choose.then_some(Choice::Required);
     let none = || {
@@ -57,7 +62,13 @@ pub(crate) fn offer<'r>(
         // The list stays as it is, for the caches; calls outside are refused when they come.
         Some(ToolChoice::Allowed(allowed)) => match allowed.mode {
             AllowedMode::Auto => all(auto),
-            AllowedMode::Required => all(required),
+            // One that must be called is named. The list stays as it is all the same.
+            AllowedMode::Required => match allowed.names.as_slice() {
+                [only] if can_name && rendered.tool(only).is_some() => {
+                    all(Some(Choice::Named(only)))
+                }
+                _ => all(required),
+            },
             AllowedMode::None => none(),
         },
         Some(ToolChoice::Function(name)) => {
@@ -160,8 +171,24 @@ mod tests {
                 allowed(AllowedMode::Required),
                 named(),
                 both,
+                "Some(Named(\"a\"))",
+            ),
+            (
+                allowed(AllowedMode::Required),
+                only(),
+                both,
                 "Some(Required)",
             ),
+            (
+                allowed(AllowedMode::Required),
+                Capabilities {
+                    named_choice: true,
+                    ..only()
+                },
+                both,
+                "Some(Named(\"a\"))",
+            ),
+            (allowed(AllowedMode::Required), none(), both, "None"),
             (allowed(AllowedMode::None), only(), "", "None"),
         ] {
             assert_eq!(

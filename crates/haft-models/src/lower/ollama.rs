@@ -15,7 +15,8 @@ use super::input::{self, Input, embedded};
 use super::offer::offer;
 use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
-use super::turns::{Step, Turn, leave_out, steps};
+use super::turns::{self, Step, Turn, steps};
+use super::wishes::{JsonObject, instructions, leave_out};
 use crate::lift::REASONING_FIELD;
 
 const TOOLS: ToolForm = ToolForm {
@@ -24,6 +25,15 @@ const TOOLS: ToolForm = ToolForm {
     strict_profile: Profile::Generic,
     write: write_tool,
 };
+
+/// The wishes that Ollama has no place for.
+const WITHOUT_PLACE: [&str; 5] = [
+    "verbosity",
+    "service_tier",
+    "safety_identifier",
+    "prompt_cache_key",
+    "reasoning_summary",
+];
 
 /// What a request depends on beside itself.
 #[derive(Debug)]
@@ -45,7 +55,8 @@ pub(crate) fn request(
     let given = [always.remove("options"), asked.remove("options")];
     let mut body = BodyWriter::new([&always, &asked]);
     body.member("model", form.model);
-    body.list("messages", messages(request, form)?);
+    let json = JsonObject::of(request, &form.capabilities, !offer.tools.is_empty());
+    body.list("messages", messages(request, json, form)?);
     if !offer.tools.is_empty() {
         body.raw("tools", &offer.tools);
     }
@@ -54,6 +65,14 @@ pub(crate) fn request(
     {
         body.member("format", &*format.schema);
     }
+    if json == JsonObject::Member {
+        body.member("format", "json");
+    }
+    if request.options.top_logprobs.is_some() {
+        body.member("logprobs", true);
+    }
+    body.optional("top_logprobs", request.options.top_logprobs);
+    leave_out("ollama", &request.options, &WITHOUT_PLACE);
     body.optional(
         "think",
         request.options.reasoning_effort.as_deref().map(think),
@@ -97,6 +116,11 @@ fn options(
     set("num_predict", asked.max_output_tokens.map(Value::from));
     set("temperature", asked.temperature.map(Value::from));
     set("top_p", asked.top_p.map(Value::from));
+    set("presence_penalty", asked.presence_penalty.map(Value::from));
+    set(
+        "frequency_penalty",
+        asked.frequency_penalty.map(Value::from),
+    );
     for given in given.into_iter().flatten() {
         if let Value::Object(given) = given {
             options.extend(given);
@@ -105,12 +129,14 @@ fn options(
     options
 }
 
-fn messages(request: &ModelRequest, form: &OllamaForm<'_>) -> Result<Vec<Vec<u8>>, ModelError> {
+fn messages(
+    request: &ModelRequest,
+    json: JsonObject,
+    form: &OllamaForm<'_>,
+) -> Result<Vec<Vec<u8>>, ModelError> {
     let mut messages = Vec::new();
-    if let Some(instructions) = &request.instructions {
-        messages.push(to_json(
-            &json!({"role": "system", "content": **instructions}),
-        ));
+    if let Some(instructions) = instructions(request, json) {
+        messages.push(to_json(&json!({"role": "system", "content": instructions})));
     }
     for step in steps(&request.conversation) {
         match step {
@@ -231,7 +257,7 @@ fn piece(entry: &Entry, form: &OllamaForm<'_>) -> Arc<Piece> {
         }
         Item::Reasoning(reasoning) => thoughts(reasoning),
         _ => {
-            leave_out(entry);
+            turns::leave_out(entry);
             Piece::Nothing
         }
     })

@@ -13,6 +13,7 @@
 //!   quoted strings, members of an enumeration, words after `in`, `for`, `to` and the like.
 //! - What cannot be found is named, and the call is not made. Nothing is ever made up.
 //! - There is one round of calls per message of the user, then an answer.
+//! - A token is four bytes; an answer that is longer than allowed breaks off there.
 //!
 //! It must never answer by chance, reach out, or pass itself off as a language model.
 

@@ -2,13 +2,16 @@
 
 use futures_util::stream;
 use haft_core::{
-    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelEvent, ModelRequest,
-    ModelResponse, ModelStream, Streaming,
+    BoxFuture, Capabilities, FinishReason, ForcedChoice, Item, ItemStatus, Message, Model,
+    ModelError, ModelEvent, ModelRequest, ModelResponse, ModelStream, Streaming,
 };
 use serde_json::Value;
 
 use super::answer::{Asked, noticed, word_pieces};
 use super::plan::plan;
+
+/// About so many bytes make a token.
+const BYTES_PER_TOKEN: usize = 4;
 
 /// A model of rules: no network, no weights, always the same answer to the same request.
 ///
@@ -63,8 +66,12 @@ impl OfflineModel {
             let words = "There is no message of the user to answer.".to_owned();
             vec![Item::assistant(noticed([words]))]
         };
+        let (items, finish) = within(items, request.options.max_output_tokens);
         let output_bytes: usize = items.iter().map(bytes_of).sum();
-        let response = ModelResponse::of(items);
+        let response = ModelResponse {
+            finish,
+            ..ModelResponse::of(items)
+        };
         ModelResponse {
             model: Some("offline".to_owned()),
             ..response.with_usage(tokens(input_bytes(request)), tokens(output_bytes))
@@ -89,6 +96,52 @@ fn act(request: &ModelRequest, text: &str) -> Vec<Item> {
     items
 }
 
+/// As much of an answer as the limit lets through. The item that it falls into is incomplete.
+fn within(items: Vec<Item>, max_tokens: Option<u64>) -> (Vec<Item>, FinishReason) {
+    let Some(max_tokens) = max_tokens else {
+        return (items, FinishReason::Normal);
+    };
+    let bytes = max_tokens.saturating_mul(BYTES_PER_TOKEN as u64);
+    let mut room = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let mut kept = Vec::new();
+    for mut item in items {
+        let weight = bytes_of(&item);
+        if weight > room {
+            if cut(&mut item, room) {
+                kept.push(item);
+            }
+            return (kept, FinishReason::Length);
+        }
+        room -= weight;
+        kept.push(item);
+    }
+    (kept, FinishReason::Normal)
+}
+
+/// Cuts an item to so many bytes; false if nothing is left of it.
+fn cut(item: &mut Item, room: usize) -> bool {
+    match item {
+        Item::Message(message) => {
+            let mut text = message.text();
+            text.truncate(text.floor_char_boundary(room));
+            let is_empty = text.is_empty();
+            *message = Message::new(message.role, text);
+            message.status = Some(ItemStatus::Incomplete);
+            !is_empty
+        }
+        Item::FunctionCall(call) => {
+            let Some(room) = room.checked_sub(call.name.len()) else {
+                return false;
+            };
+            let end = call.arguments.floor_char_boundary(room);
+            call.arguments.truncate(end);
+            call.status = Some(ItemStatus::Incomplete);
+            true
+        }
+        _ => false,
+    }
+}
+
 fn input_bytes(request: &ModelRequest) -> usize {
     let instructions = request.instructions.as_deref().map_or(0, str::len);
     let items: usize = request.conversation.items().map(bytes_of).sum();
@@ -110,9 +163,9 @@ fn bytes_of(item: &Item) -> usize {
     }
 }
 
-/// About four bytes make a token, and nothing is free.
+/// The tokens of so many bytes; nothing is free.
 fn tokens(bytes: usize) -> u64 {
-    u64::try_from(bytes.div_ceil(4).max(1)).unwrap_or(u64::MAX)
+    u64::try_from(bytes.div_ceil(BYTES_PER_TOKEN).max(1)).unwrap_or(u64::MAX)
 }
 
 /// The events of an answer, text word by word.

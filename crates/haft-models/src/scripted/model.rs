@@ -46,6 +46,7 @@ impl ScriptedModel {
                 supports_dynamic_tools: true,
                 parallel_calls: true,
                 strict_schemas: true,
+                named_choice: true,
                 forced_choice: ForcedChoice::Named,
                 none_choice: true,
                 native_deferred_loading: true,

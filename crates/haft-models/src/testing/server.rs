@@ -262,7 +262,7 @@ fn beside(request: &Request<Incoming>, path: &str) -> Reply {
             200,
             &json!({
                 "object": "list",
-                "data": [{"id": "scripted", "object": "model", "created": 0, "owned_by": "haft"}],
+                "data": [{"id": "scripted", "object": "model", "created": 0, "owned_by": "script"}],
             }),
         ),
         "/api/tags" => Reply::json(

@@ -69,6 +69,8 @@ pub(crate) struct Choice<'a> {
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    logprobs: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     finish_reason: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
@@ -80,6 +82,19 @@ impl<'a> Choice<'a> {
         let is_object = |raw: &&RawValue| raw.get().starts_with('{');
         let said = self.delta.filter(is_object).or(self.message)?;
         serde_json::from_str(said.get()).ok()
+    }
+
+    /// How likely each token of the text was.
+    pub(crate) fn logprobs(&self) -> Vec<Value> {
+        #[derive(Deserialize)]
+        struct Wire<'a> {
+            #[serde(borrow, default)]
+            content: Option<&'a RawValue>,
+        }
+        let wire: Option<Wire<'a>> = self
+            .logprobs
+            .and_then(|raw| serde_json::from_str(raw.get()).ok());
+        super::logprobs(wire.and_then(|wire| wire.content))
     }
 
     pub(crate) fn has_error(&self) -> bool {
@@ -125,6 +140,12 @@ impl<'a> Said<'a> {
             )
         });
         given.filter(|text| !text.is_empty())
+    }
+
+    /// Whether there is text here, be it empty: some tokens are only half a letter.
+    pub(crate) fn has_content(&self) -> bool {
+        let content = self.content.map(RawValue::get);
+        content.is_some_and(|json| json != "null") && self.reasoning().is_none()
     }
 
     /// Thoughts, with the name of the member that held them.

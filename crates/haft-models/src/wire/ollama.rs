@@ -13,6 +13,8 @@ pub(crate) struct Line<'a> {
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    logprobs: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     done: Option<&'a RawValue>,
     #[serde(borrow, default)]
     done_reason: Option<&'a RawValue>,
@@ -31,6 +33,11 @@ impl<'a> Line<'a> {
 
     pub(crate) fn message(&self) -> Option<Message<'a>> {
         serde_json::from_str(self.message?.get()).ok()
+    }
+
+    /// How likely each token was.
+    pub(crate) fn logprobs(&self) -> Vec<serde_json::Value> {
+        super::logprobs(self.logprobs)
     }
 
     pub(crate) fn is_done(&self) -> bool {

@@ -1,8 +1,8 @@
 //! Which tools are called, and what is said when.
 
 use haft_core::{
-    AllowedMode, AllowedTools, Conversation, FunctionCallOutput, Item, ModelEvent, ModelOptions,
-    ModelRequest, Streaming, ToolChoice,
+    AllowedMode, AllowedTools, Conversation, FinishReason, FunctionCallOutput, Item, ItemStatus,
+    ModelEvent, ModelOptions, ModelRequest, Streaming, ToolChoice,
 };
 use haft_models::offline::NOTICE;
 use serde_json::json;
@@ -238,4 +238,37 @@ async fn usage_grows_with_what_is_sent() {
     assert_eq!(small.requests, 1);
     assert!(small.output_tokens > 0);
     assert!(large.input_tokens > small.input_tokens + 1000);
+}
+
+#[tokio::test]
+async fn an_answer_breaks_off_at_the_token_limit() {
+    let limited = |tools, text, tokens| {
+        let mut request = request(tools, text);
+        request.options.max_output_tokens = Some(tokens);
+        request
+    };
+    let story = "Write a very long story of at least 2000 words.";
+    let whole = text_of(&respond(request(Vec::new(), story)).await);
+    let cut = respond(limited(Vec::new(), story, 16)).await;
+    assert_eq!(cut.finish, FinishReason::Length);
+    assert_eq!(text_of(&cut), whole[..64]);
+    assert_eq!(cut.usage.unwrap().output_tokens, 16);
+    let Item::Message(message) = &cut.items[0] else {
+        panic!("{:?}", cut.items);
+    };
+    assert_eq!(message.status, Some(ItemStatus::Incomplete));
+
+    let enough = respond(limited(Vec::new(), story, 1000)).await;
+    assert_eq!(
+        (enough.finish, text_of(&enough)),
+        (FinishReason::Normal, whole)
+    );
+
+    let call = respond(limited(all(), "the weather in Oslo", 4)).await;
+    assert_eq!(call.finish, FinishReason::Length);
+    let Item::FunctionCall(call) = &call.items[0] else {
+        panic!("{:?}", call.items);
+    };
+    assert_eq!(call.arguments, "{\"cit");
+    assert_eq!(call.status, Some(ItemStatus::Incomplete));
 }

@@ -32,7 +32,7 @@ pub(crate) fn verify(conversation: &Conversation, records: &[Record]) -> Result<
 }
 
 /// The call that an item belongs to, and whether it is its output.
-fn call_of(item: &Item) -> Option<(&str, bool)> {
+pub(crate) fn call_of(item: &Item) -> Option<(&str, bool)> {
     match item {
         Item::FunctionCall(call) => Some((&call.call_id, false)),
         Item::FunctionCallOutput(output) => Some((&output.call_id, true)),

@@ -1,23 +1,26 @@
 //! Items become calls and outputs that a model can read.
 
+use std::collections::HashSet;
+
 use haft_core::{CallOutput, FunctionCall, FunctionCallOutput, Item, ItemStatus};
 use serde_json::{Map, Value, json};
 
-use super::Record;
-use crate::toolkit::{SEARCH_NAME, backend_name};
+use super::check::call_of;
+use super::{Record, ToolNames};
 
 /// What a call of the client is answered with that was cut off before it was whole.
 const CUT_OFF: &str = "Not executed: output limit.";
 
 /// The items for the model.
-///
-/// `hosted_name` is what the model calls a tool that runs here, by its type.
-pub(crate) fn expand(records: &[Record], hosted_name: &dyn Fn(&str) -> String) -> Vec<Item> {
+pub(crate) fn expand(records: &[Record], names: &dyn ToolNames) -> Vec<Item> {
+    let outputs = records.iter().filter_map(|record| call_of(&record.item));
+    let outputs = outputs.filter(|(_, is_output)| *is_output);
     let mut expansion = Expansion {
         items: Vec::new(),
         outputs: Vec::new(),
         turn: None,
-        hosted_name,
+        answered: outputs.map(|(call_id, _)| call_id).collect(),
+        names,
     };
     for record in records {
         expansion.add(record);
@@ -31,7 +34,9 @@ struct Expansion<'n> {
     /// The outputs of the turn whose calls are being read.
     outputs: Vec<FunctionCallOutput>,
     turn: Option<u64>,
-    hosted_name: &'n dyn Fn(&str) -> String,
+    /// The calls that somebody sent an output for.
+    answered: HashSet<&'n str>,
+    names: &'n dyn ToolNames,
 }
 
 impl Expansion<'_> {
@@ -54,12 +59,18 @@ impl Expansion<'_> {
         let mut call = call.clone();
         let namespace = call.extra.shift_remove("namespace");
         let namespace = namespace.as_ref().and_then(Value::as_str);
-        call.name = backend_name(namespace, &call.name);
+        call.name = self.names.client(namespace, &call.name);
         let turn = call.extra.shift_remove(TURN).and_then(|turn| turn.as_u64());
         let is_cut = call.status == Some(ItemStatus::Incomplete);
+        self.push_client_call(call, turn, is_cut);
+    }
+
+    /// A call of the client. One that was cut off was not made, unless the client says what came of
+    /// it.
+    fn push_client_call(&mut self, call: FunctionCall, turn: Option<u64>, is_cut: bool) {
         let call_id = call.call_id.clone();
         self.push_call(call, turn);
-        if is_cut {
+        if is_cut && !self.answered.contains(call_id.as_str()) {
             let output = FunctionCallOutput::new(call_id, CUT_OFF).as_error();
             self.outputs.push(output);
         }
@@ -83,18 +94,16 @@ impl Expansion<'_> {
 
     fn add_other(&mut self, record: &Record, members: &Map<String, Value>) {
         let text = |key: &str| members.get(key).and_then(Value::as_str);
+        let turn = members.get(TURN).and_then(Value::as_u64);
+        let is_cut = text("status") == Some("incomplete");
         let kind = record.item.kind();
         match kind {
             "custom_tool_call" => {
-                let name = backend_name(text("namespace"), text("name").unwrap_or_default());
+                let name = text("name").unwrap_or_default();
+                let name = self.names.client(text("namespace"), name);
                 let arguments = json!({"input": text("input").unwrap_or_default()}).to_string();
                 let call_id = text("call_id").unwrap_or_default();
-                let turn = members.get(TURN).and_then(Value::as_u64);
-                self.push_call(call(call_id, &name, arguments), turn);
-                if text("status") == Some("incomplete") {
-                    let output = FunctionCallOutput::new(call_id, CUT_OFF).as_error();
-                    self.outputs.push(output);
-                }
+                self.push_client_call(call(call_id, &name, arguments), turn, is_cut);
             }
             "custom_tool_call_output" => {
                 self.close_turn();
@@ -110,9 +119,8 @@ impl Expansion<'_> {
                     .unwrap_or_else(|| json!({}));
                 // One that ran on a server has no id of its own.
                 if let Some(call_id) = text("call_id") {
-                    let turn = members.get(TURN).and_then(Value::as_u64);
-                    let call = call(call_id, SEARCH_NAME, arguments.to_string());
-                    self.push_call(call, turn);
+                    let call = call(call_id, &self.names.search(), arguments.to_string());
+                    self.push_client_call(call, turn, is_cut);
                 }
             }
             "tool_search_output" => {
@@ -123,11 +131,12 @@ impl Expansion<'_> {
                 }
             }
             "mcp_call" => {
-                let name = backend_name(text("server_label"), text("name").unwrap_or_default());
+                let name = text("name").unwrap_or_default();
+                let name = self.names.client(text("server_label"), name);
                 self.add_hosted(&record.id, &name, members);
             }
             kind if kind.contains(':') => {
-                let name = (self.hosted_name)(kind);
+                let name = self.names.hosted(kind);
                 self.add_hosted(&record.id, &name, members);
             }
             // Nothing of these is for the model: they say what there is, or what was decided.
@@ -151,7 +160,8 @@ impl Expansion<'_> {
         let turn = provenance
             .and_then(|told| told.get("turn"))
             .and_then(Value::as_u64);
-        let arguments = text("arguments").unwrap_or("{}").to_owned();
+        let arguments = text("arguments").filter(|arguments| !arguments.trim().is_empty());
+        let arguments = arguments.unwrap_or("{}").to_owned();
         self.push_call(call(&call_id, name, arguments), turn);
         let mut output = FunctionCallOutput::new(call_id, "");
         match members.get("error") {

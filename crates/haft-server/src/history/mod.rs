@@ -13,8 +13,37 @@ use haft_core::{Item, StoredItem};
 
 use crate::error::{ApiError, ErrorCode};
 
-pub(crate) use check::verify;
+pub(crate) use check::{call_of, verify};
 pub(crate) use expand::{TURN, expand};
+
+/// What the model calls tools that items name in the client's words.
+pub(crate) trait ToolNames {
+    /// A function or custom tool of the client.
+    fn client(&self, namespace: Option<&str>, name: &str) -> String;
+
+    /// The client's search for tools.
+    fn search(&self) -> String;
+
+    /// A tool that runs here, by its type.
+    fn hosted(&self, item_type: &str) -> String;
+}
+
+/// Names as clients write them, where only calls and outputs matter.
+pub(crate) struct AsWritten;
+
+impl ToolNames for AsWritten {
+    fn client(&self, _: Option<&str>, name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn search(&self) -> String {
+        "tool_search".to_owned()
+    }
+
+    fn hosted(&self, item_type: &str) -> String {
+        item_type.to_owned()
+    }
+}
 
 /// An item of the context.
 #[derive(Debug, Clone)]

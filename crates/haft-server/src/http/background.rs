@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
-use haft_core::{BoxFuture, Owner, Store, StoredItem, StoredResponse};
+use haft_core::{BoxFuture, Owner, Store, StoredEvent};
 
-use super::path::Path;
+use super::path::Ids;
 use super::responses::dialected;
 use super::retrieve::{self, shown};
 use super::{reply, sse};
@@ -18,7 +18,7 @@ use crate::drive::Job;
 use crate::error::{ApiError, ErrorCode};
 use crate::live::LiveRun;
 use crate::stream::{Dialect, WireEvent};
-use crate::wire::{CreateRequest, Include, ResponseError, ResponseResource, ResponseStatus};
+use crate::wire::{CreateRequest, Include, ResponseResource};
 
 /// How long a cancelled run may take to end before its client is answered all the same.
 const CANCEL_WAIT: Duration = Duration::from_secs(5);
@@ -34,31 +34,12 @@ pub(super) async fn start(
     job: Job,
 ) -> Result<Response, ApiError> {
     let resource = job.translator.resource().clone();
-    let queued = job
-        .place
-        .response(&resource, &[], false)
-        .ok_or_else(unwritable)?;
-    let put = app.store.put_response(&caller.owner, queued, None).await;
-    put.map_err(store_failed)?;
-    let live = LiveRun::new(
-        caller.owner.clone(),
-        resource.id.clone(),
-        job.plan.cancel.clone(),
-        request.stream,
-    );
-    app.live.insert(Arc::clone(&live));
-    let writer = Arc::clone(&live).write_events(Arc::clone(&app.store));
-    tokio::spawn(writer);
     let keep_alive = app.options.keep_alive;
-    let watched = Arc::clone(&app);
-    job.run_live(Arc::clone(&app), Arc::clone(&live));
-    tokio::spawn({
-        let live = Arc::clone(&live);
-        async move {
-            live.over().await;
-            watched.live.remove(&live.owner, &live.id);
-        }
-    });
+    // On its own: a client that goes away now must not leave a response behind that nobody works on.
+    let launched = app
+        .lifetime
+        .spawn(launch(Arc::clone(&app), job, request.stream));
+    let live = launched.await.map_err(|_| unwritable())??;
     if request.stream {
         let following = FollowLive::new(live, 0);
         return Ok(sse::stream(sse::Frames::new(
@@ -68,6 +49,31 @@ pub(super) async fn start(
         )));
     }
     Ok(reply::ok(&dialected(resource, caller.dialect)))
+}
+
+/// Stores a response as queued, then lets it run.
+async fn launch(app: Arc<App>, job: Job, has_log: bool) -> Result<Arc<LiveRun>, ApiError> {
+    let resource = job.translator.resource();
+    let owner = job.place.owner.clone();
+    let live = LiveRun::new(
+        owner.clone(),
+        resource.id.clone(),
+        job.plan.cancel.clone(),
+        has_log,
+    );
+    let queued = job.place.response(resource, &[], false);
+    let queued = queued.ok_or_else(unwritable)?;
+    let put = app.store.put_response(&owner, queued, None).await;
+    put.map_err(store_failed)?;
+    app.live.insert(Arc::clone(&live));
+    let writer = Arc::clone(&live).write_events(Arc::clone(&app.store));
+    let (kept, written) = (Arc::clone(&app), Arc::clone(&live));
+    app.lifetime.spawn(async move {
+        writer.await;
+        kept.live.remove(&written.owner, &written.id);
+    });
+    job.run_live(app, Arc::clone(&live));
+    Ok(live)
 }
 
 fn unwritable() -> ApiError {
@@ -125,7 +131,7 @@ struct Replay {
     owner: Owner,
     id: String,
     after: Option<u64>,
-    page: Option<BoxFuture<'static, Option<Vec<WireEvent>>>>,
+    page: Option<BoxFuture<'static, Vec<StoredEvent>>>,
 }
 
 impl sse::Source for Replay {
@@ -135,23 +141,23 @@ impl sse::Source for Replay {
             let after = self.after;
             Box::pin(async move {
                 let events = store.events(&owner, &id, after, EVENT_PAGE).await;
-                let events = events.ok().filter(|events| !events.is_empty())?;
-                Some(
-                    events
-                        .into_iter()
-                        .filter_map(|event| {
-                            WireEvent::stored(event.sequence_number, event.json.get())
-                        })
-                        .collect(),
-                )
+                events.unwrap_or_else(|error| {
+                    tracing::error!(%error, id, "stored events cannot be read");
+                    Vec::new()
+                })
             })
         });
         let events = ready!(page.as_mut().poll(cx));
         self.page = None;
-        if let Some(events) = &events {
-            self.after = events.last().map(|event| event.sequence_number);
-        }
-        Poll::Ready(events)
+        let Some(last) = events.last() else {
+            return Poll::Ready(None);
+        };
+        // Behind the last that was read, whether it can be shown or not.
+        self.after = Some(last.sequence_number);
+        let events = events.into_iter();
+        let readable =
+            events.filter_map(|event| WireEvent::stored(event.sequence_number, event.json.get()));
+        Poll::Ready(Some(readable.collect()))
     }
 }
 
@@ -187,7 +193,7 @@ pub(super) fn replay(
 pub(super) async fn cancel(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
 ) -> Result<Response, ApiError> {
     let (stored, resource) = retrieve::load(&app, &caller.owner, &id).await?;
     if !resource.background {
@@ -215,106 +221,6 @@ pub(super) async fn cancel(
         Include::default(),
         caller.dialect,
     )))
-}
-
-/// Responses that a dead process left behind are failed, truthfully.
-pub(crate) async fn settle_orphans(app: &App) -> Result<usize, ApiError> {
-    let orphans = app.store.unfinished().await.map_err(store_failed)?;
-    let count = orphans.len();
-    for (owner, orphan) in orphans {
-        settle(app, &owner, orphan).await?;
-    }
-    Ok(count)
-}
-
-async fn settle(app: &App, owner: &Owner, mut orphan: StoredResponse) -> Result<(), ApiError> {
-    let Ok(mut resource) = serde_json::from_str::<ResponseResource>(orphan.resource.get()) else {
-        return Ok(());
-    };
-    let message = "the server was stopped while the response was being worked on: send it again";
-    resource.status = ResponseStatus::Failed;
-    resource.error = Some(ResponseError {
-        code: ErrorCode::ServerError.as_str().to_owned(),
-        message: message.to_owned(),
-    });
-    let log = Log::read(app, owner, &resource.id).await?;
-    orphan.output = log.items;
-    if let Some(last) = log.last {
-        let mut shown = shown(&orphan, resource.clone(), log.include, Dialect::default());
-        shown.status = resource.status;
-        let events = WireEvent::failure(last + 1, &shown, message);
-        let events = events
-            .into_iter()
-            .filter_map(crate::live::stored_event)
-            .collect();
-        let append = app.store.append_events(owner, &resource.id, events).await;
-        append.map_err(store_failed)?;
-    }
-    orphan.is_finished = true;
-    if let Ok(json) = serde_json::value::to_raw_value(&resource) {
-        orphan.resource = json;
-    }
-    let put = app.store.put_response(owner, orphan, None).await;
-    put.map_err(store_failed)?;
-    Ok(())
-}
-
-/// What the log of a response says about how far it came.
-struct Log {
-    /// The number of its last event.
-    last: Option<u64>,
-    /// The items that were finished, by their places.
-    items: Vec<StoredItem>,
-    /// Everything: what the log holds was chosen when it was written.
-    include: Include,
-}
-
-impl Log {
-    async fn read(app: &App, owner: &Owner, id: &str) -> Result<Self, ApiError> {
-        #[derive(serde::Deserialize)]
-        struct Done {
-            output_index: usize,
-            item: Box<serde_json::value::RawValue>,
-        }
-        #[derive(serde::Deserialize)]
-        struct Named {
-            id: String,
-        }
-        let mut last = None;
-        let mut items = std::collections::BTreeMap::new();
-        loop {
-            let events = app.store.events(owner, id, last, EVENT_PAGE).await;
-            let events = events.map_err(store_failed)?;
-            let Some(event) = events.last() else {
-                break;
-            };
-            last = Some(event.sequence_number);
-            for event in &events {
-                let json = event.json.get();
-                if !json.starts_with(r#"{"type":"response.output_item.done""#) {
-                    continue;
-                }
-                let done = serde_json::from_str::<Done>(json).ok();
-                let named = done.and_then(|done| {
-                    let named: Named = serde_json::from_str(done.item.get()).ok()?;
-                    let item = StoredItem {
-                        id: named.id,
-                        json: done.item,
-                    };
-                    Some((done.output_index, item))
-                });
-                items.extend(named);
-            }
-        }
-        Ok(Self {
-            last,
-            items: items.into_values().collect(),
-            include: Include {
-                encrypted_reasoning: true,
-                logprobs: true,
-            },
-        })
-    }
 }
 
 /// Whether a stored response has a log of events.

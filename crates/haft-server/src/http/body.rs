@@ -10,9 +10,17 @@ use crate::error::{ApiError, ErrorCode};
 
 /// Reads a body as JSON.
 pub(super) async fn read_json(request: Request, limit: usize) -> Result<Value, ApiError> {
+    parse(&read_json_bytes(request, limit).await?)
+}
+
+/// The bytes of a body that is declared as JSON.
+pub(super) async fn read_json_bytes(
+    request: Request,
+    limit: usize,
+) -> Result<bytes::Bytes, ApiError> {
     let (parts, body) = request.into_parts();
     check_type(&parts.headers)?;
-    parse(&read(body, limit).await?)
+    read(body, limit).await
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {

@@ -9,7 +9,7 @@ use haft_hydrate::JsonSchemaFactory;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
-use super::path::Path;
+use super::path::Ids;
 use super::{body, reply};
 use crate::app::{App, Caller, now, store_failed};
 use crate::context::conversation_not_found;
@@ -130,7 +130,7 @@ fn record(
 pub(super) async fn retrieve(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
 ) -> Result<Response, ApiError> {
     Ok(reply::ok(&shown(&load(&app, &caller.owner, &id).await?)))
 }
@@ -139,7 +139,7 @@ pub(super) async fn retrieve(
 pub(super) async fn update(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = body::read_json(request, app.options.max_body_bytes).await?;
@@ -162,7 +162,7 @@ pub(super) async fn update(
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
 ) -> Result<Response, ApiError> {
     let deleted = app.store.delete_conversation(&caller.owner, &id).await;
     if !deleted.map_err(store_failed)? {
@@ -177,7 +177,7 @@ pub(super) async fn delete(
 pub(super) async fn add(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Result<Response, ApiError> {
@@ -198,7 +198,7 @@ pub(super) async fn add(
 pub(super) async fn list(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let query = ItemsQuery::read(query.as_deref())?;
@@ -212,7 +212,7 @@ pub(super) async fn list(
 pub(super) async fn item(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path((id, item_id)): Path<(String, String)>,
+    Ids((id, item_id)): Ids<(String, String)>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let include = ItemsQuery::read(query.as_deref())?.include;
@@ -228,7 +228,7 @@ pub(super) async fn item(
 pub(super) async fn delete_item(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path((id, item_id)): Path<(String, String)>,
+    Ids((id, item_id)): Ids<(String, String)>,
 ) -> Result<Response, ApiError> {
     let conversation = load(&app, &caller.owner, &id).await?;
     let deleted = app.store.delete_item(&caller.owner, &id, &item_id).await;

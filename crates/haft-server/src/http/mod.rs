@@ -3,8 +3,11 @@
 mod background;
 mod body;
 mod caller;
+mod chat;
+mod compact;
 mod conversations;
 mod models;
+mod origin;
 mod path;
 mod reply;
 mod responses;
@@ -12,6 +15,7 @@ mod retrieve;
 mod sse;
 mod websocket;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::Router;
@@ -20,11 +24,11 @@ use axum::http::{HeaderValue, Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use futures_util::FutureExt as _;
 
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 
-pub(crate) use background::settle_orphans;
 pub(crate) use caller::sane_request_id;
 
 /// All paths of the API.
@@ -35,6 +39,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             post(responses::create).get(websocket::upgrade),
         )
         .route("/responses/input_tokens", post(responses::input_tokens))
+        .route("/responses/compact", post(compact::compact))
         .route(
             "/responses/{id}",
             get(retrieve::retrieve).delete(retrieve::delete),
@@ -56,6 +61,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
             "/conversations/{id}/items/{item_id}",
             get(conversations::item).delete(conversations::delete_item),
         )
+        .route("/chat/completions", post(chat::complete))
         .route("/models", get(models::list))
         .route("/models/{id}", get(models::retrieve));
     Router::new()
@@ -82,13 +88,29 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
 /// Lets in who may come in, and names every request.
 async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let request_id = sane_request_id(request.headers());
-    let mut response = match caller::recognise(&app, request.headers(), &request_id) {
-        Ok(caller) => {
+    let origin = origin::allowed(&app, request.headers());
+    let admitted =
+        origin.as_ref().map_err(Clone::clone).and_then(|origin| {
+            match origin::preflight(request.method(), origin.as_ref()) {
+                Some(answer) => Ok(Err(answer)),
+                None => caller::recognise(&app, request.headers(), &request_id).map(Ok),
+            }
+        });
+    let mut response = match admitted {
+        Ok(Ok(caller)) => {
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+            answered.unwrap_or_else(|panic| {
+                let panic = haft_core::panic_text(&*panic);
+                tracing::error!(panic, request_id, "a request broke the server");
+                ApiError::new(ErrorCode::ServerError, "the server broke over this request")
+                    .into_response()
+            })
         }
+        Ok(Err(preflight)) => preflight,
         Err(error) => error.into_response(),
     };
+    origin::mark(&mut response, origin.unwrap_or_default());
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         response.headers_mut().insert("x-request-id", value);
     }

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::path::Path;
+use super::path::Ids;
 use super::reply;
 use crate::app::App;
 use crate::error::ApiError;
@@ -26,7 +26,7 @@ pub(super) async fn list(State(app): State<Arc<App>>) -> Response {
 
 pub(super) async fn retrieve(
     State(app): State<Arc<App>>,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
 ) -> Result<Response, ApiError> {
     let entry = app.models.find(Some(&id))?;
     Ok(reply::ok(&model(entry)))

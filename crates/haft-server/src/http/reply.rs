@@ -1,5 +1,7 @@
 //! How errors and values leave.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
@@ -25,6 +27,11 @@ impl IntoResponse for ApiError {
         }
         response
     }
+}
+
+/// A wait in the whole seconds of a header, never too short.
+pub(crate) fn seconds(wait: Duration) -> HeaderValue {
+    HeaderValue::from(wait.as_secs() + u64::from(wait.subsec_nanos() > 0))
 }
 
 /// A value as JSON.

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::{background, body, reply, sse};
 use crate::app::{App, Caller};
-use crate::context::Remembered;
+use crate::compaction::Compaction;
+use crate::context::{Context, Remembered};
 use crate::drive::{Ended, Follower, Job, Place, Signal};
 use crate::error::{ApiError, ErrorCode};
 use crate::plan::Plan;
@@ -63,7 +64,11 @@ pub(crate) async fn prepare(
     // A model that does not exist is told before anything is looked up.
     app.models.find(request.model.as_deref())?;
     let mut context = app.context(caller, request, memory).await?;
-    let (plan, translator) = Plan::make(app, caller, request, &context)?;
+    let (mut plan, translator) = Plan::make(app, caller, request, &context)?;
+    let compaction = compaction(&plan, request, &context)?;
+    if compaction.is_none() {
+        plan.conversation = plan.fit(plan.conversation.clone())?;
+    }
     let permit = app.admit()?;
     let mut input = Vec::new();
     for record in &context.input {
@@ -80,10 +85,30 @@ pub(crate) async fn prepare(
             is_stored: request.store,
         },
         include: request.include,
+        compaction,
         context: context.inherited.into_iter().chain(context.input).collect(),
         lock: context.lock.take(),
         permit,
     })
+}
+
+/// The compaction that a request asks for, or that its context is long enough for.
+fn compaction(
+    plan: &Plan,
+    request: &CreateRequest,
+    context: &Context,
+) -> Result<Option<Compaction>, ApiError> {
+    if context.compacts_now {
+        if context.pieces.is_empty() {
+            let message =
+                "there is nothing to compact: send items in front of `compaction_trigger`";
+            return Err(ApiError::new(ErrorCode::InvalidValue, message).at("input"));
+        }
+        return Ok(Some(Compaction::now(context.pieces.clone())));
+    }
+    let threshold = request.compact_threshold;
+    let threshold = threshold.filter(|threshold| plan.input_tokens() > *threshold);
+    Ok(threshold.and_then(|threshold| Compaction::beyond(threshold, context.pieces.clone())))
 }
 
 /// Waits for the end of a run that nobody watches.

@@ -7,7 +7,7 @@ use axum::response::Response;
 use haft_core::{Owner, StoredItem, StoredResponse};
 use serde_json::{Value, json};
 
-use super::path::Path;
+use super::path::Ids;
 use super::{background, reply};
 use crate::app::{App, Caller, store_failed};
 use crate::error::{ApiError, ErrorCode};
@@ -56,7 +56,7 @@ pub(super) fn shown(
 pub(super) async fn retrieve(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let query = RetrieveQuery::read(query.as_deref())?;
@@ -91,11 +91,11 @@ pub(super) async fn retrieve(
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
 ) -> Result<Response, ApiError> {
     if let Some(live) = app.live.get(&caller.owner, &id) {
         live.cancel.cancel();
-        live.over().await;
+        live.settled().await;
     }
     let deleted = app.store.delete_response(&caller.owner, &id).await;
     if !deleted.map_err(store_failed)? {
@@ -110,7 +110,7 @@ pub(super) async fn delete(
 pub(super) async fn input_items(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path(id): Path<String>,
+    Ids(id): Ids<String>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let query = ItemsQuery::read(query.as_deref())?;

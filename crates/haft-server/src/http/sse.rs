@@ -7,8 +7,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_core::Stream;
@@ -44,7 +44,8 @@ pub(super) async fn answer(
                 return Err(ApiError::new(ErrorCode::ServerError, message));
             }
             Err(_) if follower.commitment.begin() => break,
-            Err(_) => {}
+            // The one who says so must get his turn.
+            Err(_) => tokio::task::yield_now().await,
         }
     }
     let frames = first.iter().map(|event| sse_frame(event, dialect));
@@ -64,12 +65,24 @@ pub(super) async fn answer(
 
 /// A response whose body are these frames.
 pub(super) fn stream<S: Source>(frames: Frames<S>) -> Response {
+    response(frames)
+}
+
+/// A response whose body are these chunks, each a frame.
+pub(super) fn response(
+    frames: impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static,
+) -> Response {
     let mut response = Response::new(Body::from_stream(frames));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    forbid_buffering(headers);
+    response
+}
+
+/// Asks whoever stands between to pass each frame on at once.
+pub(super) fn forbid_buffering(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
 }
 
 /// Where events come from.

@@ -1,17 +1,18 @@
 //! Events with their numbers.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::error::{ApiError, ErrorCode};
+use crate::error::ApiError;
 use crate::wire::{Include, ResponseResource};
 
 /// One event of a stream, in the form that every client gets but for its dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WireEvent {
     pub(crate) sequence_number: u64,
-    pub(crate) kind: Arc<str>,
+    pub(crate) kind: Cow<'static, str>,
     /// The whole event, in the specification's dialect.
     pub(crate) json: Arc<str>,
 }
@@ -22,21 +23,20 @@ impl WireEvent {
         #[derive(serde::Deserialize)]
         struct Typed<'e> {
             #[serde(rename = "type", borrow)]
-            kind: std::borrow::Cow<'e, str>,
+            kind: Cow<'e, str>,
         }
         let typed: Typed<'_> = serde_json::from_str(json).ok()?;
         Some(Self {
             sequence_number,
-            kind: typed.kind.into(),
+            kind: Cow::Owned(typed.kind.into_owned()),
             json: json.into(),
         })
     }
 
     /// The last events of a response that nobody works on any more.
-    pub(crate) fn failure(first: u64, resource: &ResponseResource, message: &str) -> Vec<Self> {
+    pub(crate) fn failure(first: u64, resource: &ResponseResource, error: &ApiError) -> Vec<Self> {
         let mut writer = Writer::default();
         writer.continue_at(first);
-        let error = ApiError::new(ErrorCode::ServerError, message);
         writer.write("error", &serde_json::json!({"error": error.body()}));
         writer.write(
             "response.failed",
@@ -70,23 +70,25 @@ impl Writer {
 
     /// Writes an event. `body` is an object with at least one member.
     pub(crate) fn write(&mut self, kind: &'static str, body: &impl Serialize) {
-        let body = match serde_json::to_string(body) {
-            Ok(body) => body,
-            // Only maps with other keys than strings fail, and no body has one.
-            Err(error) => {
-                tracing::error!(%error, kind, "an event cannot be written");
-                return;
-            }
-        };
         let sequence_number = self.next;
+        let mut json =
+            format!(r#"{{"type":"{kind}","sequence_number":{sequence_number}"#).into_bytes();
+        let members = json.len();
+        let written = serde_json::to_writer(&mut json, body).is_ok();
+        // The brace of the body becomes the comma behind the members that every event has.
+        if let Some(brace) = json.get_mut(members) {
+            *brace = b',';
+        }
+        // Only maps with other keys than strings fail, and no body has one.
+        let (true, Ok(json)) = (written, String::from_utf8(json)) else {
+            tracing::error!(kind, "an event cannot be written");
+            return;
+        };
         self.next += 1;
-        let members = body.strip_prefix('{').unwrap_or("}");
-        let json =
-            format!(r#"{{"type":"{kind}","sequence_number":{sequence_number},{members}"#).into();
         self.written.push(WireEvent {
             sequence_number,
-            kind: kind.into(),
-            json,
+            kind: Cow::Borrowed(kind),
+            json: json.into(),
         });
     }
 

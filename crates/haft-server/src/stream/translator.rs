@@ -158,9 +158,9 @@ impl Translator {
         &self.resource
     }
 
-    /// Whether any item is finished.
-    pub(crate) fn has_finished_items(&self) -> bool {
-        self.output.items.iter().any(Option::is_some)
+    /// How many items are finished.
+    pub(crate) fn finished_items(&self) -> usize {
+        self.output.items.iter().flatten().count()
     }
 
     /// Whether a tool ran here: then the request must not be repeated.
@@ -189,6 +189,8 @@ impl Translator {
         let json = json(&place.item_id);
         let item = items::whole(place, json, &mut self.writer);
         self.output.items[at] = Some(item);
+        // Until the model is asked, it is all the answer that there is.
+        self.has_answer = true;
         self.writer.take()
     }
 

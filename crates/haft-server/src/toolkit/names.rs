@@ -1,26 +1,82 @@
 //! Names for the model: unique, legal, and the same for the same request.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use haft_core::ToolName;
 
 use crate::wire::{RequestTool, RequestToolKind};
 
-/// What a tool of the client is called for the model, unless that name is taken.
-pub(crate) fn backend_name(namespace: Option<&str>, name: &str) -> String {
-    match namespace {
-        None => ToolName::import(name),
-        Some(namespace) => ToolName::import(&format!("{namespace}__{name}")),
-    }
-    .as_str()
-    .to_owned()
+/// What the model calls a client's search, unless a function of the client is called so.
+const SEARCH_NAME: &str = "tool_search";
+
+/// Which tool is meant, whatever the model calls it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Identity {
+    /// A function or custom tool of the client.
+    Client {
+        namespace: Option<String>,
+        name: String,
+    },
+    /// The client's search for tools.
+    Search,
+    /// A tool that runs here, by its name in the catalogue.
+    Hosted(String),
 }
 
-/// The names that are taken.
+impl Identity {
+    pub(super) fn client(namespace: Option<&str>, name: &str) -> Self {
+        Self::Client {
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+        }
+    }
+
+    /// The name that it has if nobody else has it.
+    fn plain(&self) -> String {
+        let foreign = match self {
+            Self::Client {
+                namespace: None,
+                name,
+            }
+            | Self::Hosted(name) => name.clone(),
+            Self::Client {
+                namespace: Some(namespace),
+                name,
+            } => format!("{namespace}__{name}"),
+            Self::Search => SEARCH_NAME.to_owned(),
+        };
+        ToolName::import(&foreign).as_str().to_owned()
+    }
+
+    /// A name that no other tool can have: no legal name has the mark in it, so a hash replaces it.
+    fn marked(&self) -> String {
+        let foreign = match self {
+            Self::Client { namespace, name } => {
+                format!("{}\u{0}{name}", namespace.as_deref().unwrap_or_default())
+            }
+            Self::Search => format!("haft\u{0}{SEARCH_NAME}"),
+            Self::Hosted(name) => format!("haft\u{0}{name}"),
+        };
+        ToolName::import(&foreign).as_str().to_owned()
+    }
+
+    fn is_plain_client(&self) -> bool {
+        matches!(
+            self,
+            Self::Client {
+                namespace: None,
+                ..
+            }
+        )
+    }
+}
+
+/// The names of a request's tools.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Plain names of the request's own functions: nobody else gets them.
+    /// Names of the request's own functions that are in no namespace: nobody else gets them.
     reserved: HashSet<String>,
+    given: HashMap<Identity, String>,
     used: HashSet<String>,
 }
 
@@ -33,34 +89,29 @@ impl Names {
         });
         Self {
             reserved: plain.collect(),
-            used: HashSet::new(),
+            ..Self::default()
         }
     }
 
-    /// A name for a tool of the client. One that was `loaded` replaces an earlier one of its name.
-    pub(super) fn take(&mut self, namespace: Option<&str>, name: &str, is_loaded: bool) -> String {
-        let plain = backend_name(namespace, name);
-        if namespace.is_none() || is_loaded {
-            self.used.insert(plain.clone());
-            return plain;
+    /// Gives a tool its name; one that is defined again keeps it.
+    pub(super) fn take(&mut self, identity: Identity) -> String {
+        let name = self.of(&identity);
+        self.used.insert(name.clone());
+        self.given.insert(identity, name.clone());
+        name
+    }
+
+    /// The name of a tool, or the one that it would get.
+    pub(super) fn of(&self, identity: &Identity) -> String {
+        if let Some(given) = self.given.get(identity) {
+            return given.clone();
         }
-        let identity = format!("{}\u{0}{name}", namespace.unwrap_or_default());
-        self.unless_taken(plain, &identity)
-    }
-
-    /// A name for a tool that runs here.
-    pub(super) fn take_hosted(&mut self, name: &str) -> String {
-        self.unless_taken(name.to_owned(), &format!("haft\u{0}{name}"))
-    }
-
-    fn unless_taken(&mut self, plain: String, identity: &str) -> String {
-        let is_taken = self.reserved.contains(&plain) || self.used.contains(&plain);
-        let name = if is_taken {
-            ToolName::import(identity).as_str().to_owned()
+        let plain = identity.plain();
+        let is_reserved = !identity.is_plain_client() && self.reserved.contains(&plain);
+        if is_reserved || self.used.contains(&plain) {
+            identity.marked()
         } else {
             plain
-        };
-        self.used.insert(name.clone());
-        name
+        }
     }
 }

@@ -1,25 +1,38 @@
-//! A tool under another name, where a client's own function bears the first.
+//! A tool under another name or kind.
 
 use std::sync::Arc;
 
-use haft_core::{HydratedTool, InstantiateError, ToolDefinition, ToolName, ToolObject, Validator};
+use haft_core::{
+    CustomKind, HydratedTool, InstantiateError, ToolDefinition, ToolKind, ToolName, ToolObject,
+    Validator,
+};
 use serde_json::Value;
 
 /// The same tool, called otherwise.
 pub(super) fn renamed(tool: Arc<dyn ToolObject>, name: &str) -> Arc<dyn ToolObject> {
     let definition = tool.definition().renamed(ToolName::import(name));
-    Arc::new(Renamed {
+    redefined(tool, definition)
+}
+
+/// The same tool, of a type with a slug.
+pub(crate) fn of_type(tool: Arc<dyn ToolObject>, kind: CustomKind) -> Arc<dyn ToolObject> {
+    let definition = tool.definition().of_kind(ToolKind::Custom(kind));
+    redefined(tool, definition)
+}
+
+fn redefined(tool: Arc<dyn ToolObject>, definition: ToolDefinition) -> Arc<dyn ToolObject> {
+    Arc::new(Redefined {
         definition: Arc::new(definition),
         tool,
     })
 }
 
-struct Renamed {
+struct Redefined {
     definition: Arc<ToolDefinition>,
     tool: Arc<dyn ToolObject>,
 }
 
-impl ToolObject for Renamed {
+impl ToolObject for Redefined {
     fn definition(&self) -> &Arc<ToolDefinition> {
         &self.definition
     }

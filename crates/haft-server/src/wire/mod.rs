@@ -4,7 +4,7 @@ mod echo;
 mod ids;
 mod list;
 mod query;
-mod read;
+pub(crate) mod read;
 mod request;
 mod resource;
 mod visible;

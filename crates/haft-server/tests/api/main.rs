@@ -2,14 +2,21 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod breaks;
+mod chat;
+mod compaction;
+mod contexts;
 mod defects;
 mod errors;
 #[path = "../../src/stream/legal.rs"]
 mod legal;
+mod names;
 mod plain;
 mod raw;
 mod state;
+mod stopping;
 mod streaming;
 mod support;
 mod tools;
+mod truncation;
 mod websocket;

@@ -29,6 +29,7 @@ pub(crate) struct Setup {
     pub(crate) catalog: Catalog,
     pub(crate) options: ServerOptions,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) data_dir: Option<std::path::PathBuf>,
 }
 
 impl Setup {
@@ -45,6 +46,7 @@ impl Setup {
                 ..ServerOptions::default()
             },
             store: Arc::new(MemoryStore::new()),
+            data_dir: None,
         }
     }
 
@@ -71,6 +73,9 @@ impl Setup {
         let mut builder = Server::builder(Arc::clone(&self.store))
             .catalog(self.catalog)
             .options(self.options);
+        if let Some(directory) = self.data_dir {
+            builder = builder.data_dir(directory);
+        }
         for model in self.models {
             builder = builder.model(model);
         }

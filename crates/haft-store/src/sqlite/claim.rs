@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::OpenError;
 
+/// The bytes of SQLite's smallest page.
+const SMALLEST: u64 = 512;
+
 /// A file that is there and that no other store has open, for as long as this lives.
 pub(super) struct Claim {
     path: PathBuf,
@@ -42,6 +45,7 @@ impl Claim {
             path: path.clone(),
             source,
         })?;
+        refuse_scrap(&path)?;
         Ok(Self { path, _lock: lock })
     }
 
@@ -54,6 +58,10 @@ impl Claim {
 /// The one path of the file, whichever way it was named: two names must not give two locks.
 fn resolve(path: &Path) -> Result<PathBuf, OpenError> {
     if let Ok(path) = fs::canonicalize(path) {
+        if path.is_dir() {
+            let source = io::ErrorKind::IsADirectory.into();
+            return Err(OpenError::File { path, source });
+        }
         return Ok(path);
     }
     let Some(name) = path.file_name() else {
@@ -96,6 +104,21 @@ fn create(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Refuses a file that is too small for a database: SQLite would take it for an empty one and write
+/// over it.
+fn refuse_scrap(path: &Path) -> Result<(), OpenError> {
+    let metadata = fs::metadata(path).map_err(|source| OpenError::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    if metadata.is_file() && (1..SMALLEST).contains(&metadata.len()) {
+        return Err(OpenError::NotADatabase {
+            path: path.to_owned(),
+        });
+    }
+    Ok(())
 }
 
 /// Makes the name of a new file last, not only its content.

@@ -1,1 +1,32 @@
+//! What only the inside of the store can show.
 
+mod groups;
+mod statements;
+
+use haft_core::{Owner, StoredItem, StoredResponse};
+use serde_json::value::RawValue;
+
+fn owner() -> Owner {
+    Owner::default()
+}
+
+fn json(text: impl Into<String>) -> Box<RawValue> {
+    RawValue::from_string(text.into()).unwrap()
+}
+
+/// A finished response with four items of so many bytes each.
+fn response(id: &str, previous: Option<&str>, size: usize) -> StoredResponse {
+    let item = |name: &str| StoredItem {
+        id: format!("{id}_{name}"),
+        json: json(format!("\"{}\"", "x".repeat(size))),
+    };
+    StoredResponse {
+        id: id.to_owned(),
+        previous: previous.map(str::to_owned),
+        created_at: 1_000,
+        is_finished: true,
+        resource: json("{}"),
+        input: vec![item("a"), item("b")],
+        output: vec![item("c"), item("d")],
+    }
+}

@@ -15,7 +15,7 @@ kept_by_both!(
     deleting_from_the_oldest_to_the_newest_leaves_nothing,
     deleting_the_middle_of_a_chain_keeps_both_ends,
     a_response_that_continues_another_one_now_lets_the_former_go,
-    a_deleted_response_that_is_written_again_is_there_again,
+    a_deleted_response_that_is_written_again_is_there_again_without_its_events,
     deleting_a_response_keeps_the_conversation_that_it_was_added_to,
 );
 
@@ -154,8 +154,14 @@ async fn a_response_that_continues_another_one_now_lets_the_former_go(store: &dy
     assert!(is_empty(store).await);
 }
 
-async fn a_deleted_response_that_is_written_again_is_there_again(store: &dyn Store) {
+async fn a_deleted_response_that_is_written_again_is_there_again_without_its_events(
+    store: &dyn Store,
+) {
     put(store, response("a")).await;
+    store
+        .append_events(&alice(), "a", vec![event(0)])
+        .await
+        .unwrap();
     put(store, continuing("a", "b")).await;
     delete(store, "a").await;
     put(store, response("a")).await;
@@ -164,6 +170,8 @@ async fn a_deleted_response_that_is_written_again_is_there_again(store: &dyn Sto
         Some(response("a"))
     );
     assert!(store.item(&alice(), "a_in").await.unwrap().is_some());
+    let events = store.events(&alice(), "a", None, 10).await.unwrap();
+    assert!(events.is_empty());
 }
 
 async fn deleting_a_response_keeps_the_conversation_that_it_was_added_to(store: &dyn Store) {

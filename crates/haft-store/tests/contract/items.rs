@@ -26,8 +26,8 @@ fn with_input(id: &str, text: &str) -> StoredResponse {
     }
 }
 
-fn said(text: &str) -> Option<String> {
-    Some(item_saying("x", text).json.get().to_owned())
+fn saying(text: &str) -> String {
+    item_saying("x", text).json.get().to_owned()
 }
 
 async fn an_item_of_a_response_is_found(store: &dyn Store) {
@@ -60,18 +60,18 @@ async fn of_items_with_the_same_id_the_newest_is_found(store: &dyn Store) {
         .append_items(&alice(), "c", vec![item_saying("x", "second")])
         .await
         .unwrap();
-    assert_eq!(find(store, "x").await, said("second"));
+    assert_eq!(find(store, "x").await, Some(saying("second")));
     put(store, with_input("r2", "third")).await;
-    assert_eq!(find(store, "x").await, said("third"));
+    assert_eq!(find(store, "x").await, Some(saying("third")));
     put(store, with_input("r1", "fourth")).await;
-    assert_eq!(find(store, "x").await, said("fourth"));
+    assert_eq!(find(store, "x").await, Some(saying("fourth")));
 }
 
 async fn when_the_newest_is_gone_the_next_newest_is_found(store: &dyn Store) {
     put(store, with_input("r1", "first")).await;
     put(store, with_input("r2", "second")).await;
     store.delete_response(&alice(), "r2").await.unwrap();
-    assert_eq!(find(store, "x").await, said("first"));
+    assert_eq!(find(store, "x").await, Some(saying("first")));
     store.delete_response(&alice(), "r1").await.unwrap();
     assert_eq!(find(store, "x").await, None);
 }
@@ -80,7 +80,7 @@ async fn an_item_that_stands_unchanged_does_not_become_newer(store: &dyn Store) 
     put(store, with_input("r1", "first")).await;
     put(store, with_input("r2", "second")).await;
     put(store, with_input("r1", "first")).await;
-    assert_eq!(find(store, "x").await, said("second"));
+    assert_eq!(find(store, "x").await, Some(saying("second")));
 }
 
 async fn an_item_of_a_deleted_conversation_is_not_found(store: &dyn Store) {

@@ -48,6 +48,14 @@ fn auto(provider: Provider) -> Value {
     }
 }
 
+fn named(provider: Provider, name: &str) -> Value {
+    match provider {
+        Provider::Anthropic => json!({"type": "tool", "name": name}),
+        Provider::Ollama => Value::Null,
+        _ => json!({"type": "function", "function": {"name": name}}),
+    }
+}
+
 fn required(provider: Provider) -> Value {
     match provider {
         Provider::Anthropic => json!({"type": "any"}),
@@ -215,7 +223,8 @@ async fn an_allowed_subset_leaves_the_list_unchanged_and_other_calls_are_answere
                 .cloned()
                 .unwrap_or_default();
             let demand = match mode {
-                AllowedMode::Required => required(case.provider),
+                // One that must be called is named.
+                AllowedMode::Required => named(case.provider, "note"),
                 _ => auto(case.provider),
             };
             match case.provider {

@@ -21,6 +21,7 @@ use super::body::BodyWriter;
 use super::offer::{Choice, offer};
 use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
+use super::wishes::{JSON_ONLY, leave_out};
 use blocks::Block;
 use turns::Turns;
 
@@ -45,6 +46,16 @@ const FORM: ToolForm = ToolForm {
 
 /// Put at the end of a block, says that everything up to here is to be cached.
 const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
+
+/// The wishes that this API has no place for.
+const WITHOUT_PLACE: [&str; 6] = [
+    "presence_penalty",
+    "frequency_penalty",
+    "top_logprobs",
+    "verbosity",
+    "prompt_cache_key",
+    "reasoning_summary",
+];
 
 /// What an adapter knows beside the request.
 #[derive(Debug, Clone)]
@@ -73,7 +84,10 @@ pub(crate) fn tools(request: &ModelRequest) -> Arc<RenderedTools> {
 /// Writes a request.
 pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lowered, ModelError> {
     let tools = tools(request);
-    let turns = Turns::of(request, &settings.capabilities)?;
+    let mut turns = Turns::of(request, &settings.capabilities)?;
+    if request.options.json_object && request.output_format.is_none() {
+        turns.tell(JSON_ONLY);
+    }
     let options = &request.options;
     let (shown, choice) = calling(request, &tools, &settings.capabilities)?;
     let is_forced = choice
@@ -107,6 +121,13 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
     body.optional("top_p", options.top_p.filter(|_| !thinks));
     body.optional("thinking", effort.thinking);
     body.optional(
+        "service_tier",
+        options.service_tier.as_deref().and_then(service_tier),
+    );
+    let user = options.safety_identifier.as_deref();
+    body.optional("metadata", user.map(|user| json!({"user_id": user})));
+    leave_out("anthropic", options, &WITHOUT_PLACE);
+    body.optional(
         "output_config",
         (!output_config.is_empty()).then_some(output_config),
     );
@@ -125,6 +146,21 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
         body: body.finish(),
         tools,
     })
+}
+
+/// How urgent it is, in this API's two words: what was paid for in advance may be used, or not.
+fn service_tier(tier: &str) -> Option<&'static str> {
+    match tier {
+        "auto" | "priority" => Some("auto"),
+        "default" | "standard" | "standard_only" => Some("standard_only"),
+        tier => {
+            tracing::debug!(
+                tier,
+                "a service tier is left out: the provider does not know it"
+            );
+            None
+        }
+    }
 }
 
 /// A list that is JSON already, marked at its end.

@@ -76,8 +76,7 @@ impl Turns {
         let mut turns = Self::default();
         let instructions = request.instructions.as_deref();
         if let Some(instructions) = instructions.filter(|text| !text.is_empty()) {
-            let block = Arc::new(Ok(Blocks::User(vec![text_block(instructions)])));
-            turns.system.push(BlockRef(block, Part::At(0)));
+            turns.tell(instructions);
         }
         // Where each call stands: its turn, and its place among the calls of that turn.
         let mut calls: HashMap<&str, (usize, usize)> = HashMap::new();
@@ -88,6 +87,12 @@ impl Turns {
             turn.results.sort_by_key(|(place, _)| *place);
         }
         Ok(turns)
+    }
+
+    /// Adds words to `system`.
+    pub(super) fn tell(&mut self, text: &str) {
+        let block = Arc::new(Ok(Blocks::User(vec![text_block(text)])));
+        self.system.push(BlockRef(block, Part::At(0)));
     }
 
     fn add<'a>(

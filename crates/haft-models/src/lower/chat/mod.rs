@@ -14,6 +14,7 @@ use super::offer::{Choice, offer};
 use super::schema::Profile;
 use super::tools::{RenderedTools, Shown, ToolForm, render_tools};
 use super::turns::{Step, Turn, steps};
+use super::wishes::{JsonObject, instructions, leave_out};
 pub(crate) use pieces::unsupported;
 use pieces::{Piece, piece};
 pub(super) use pieces::{as_text, object_or_empty};
@@ -26,6 +27,8 @@ pub(crate) struct ChatForm<'f> {
     pub(crate) developer_role: bool,
     pub(crate) stream_usage: bool,
     pub(crate) max_tokens_member: &'static str,
+    /// Whether the server knows the members that came from `OpenAI` late.
+    pub(crate) openai_members: bool,
     pub(crate) profile: Profile,
     pub(crate) extra: &'f Map<String, Value>,
 }
@@ -40,7 +43,8 @@ pub(crate) fn request(
     let options = &request.options;
     let mut body = BodyWriter::new([form.extra, &options.extra]);
     body.member("model", form.model);
-    body.list("messages", messages(request, form)?);
+    let json = JsonObject::of(request, &form.capabilities, !offer.tools.is_empty());
+    body.list("messages", messages(request, json, form)?);
     if !offer.tools.is_empty() {
         body.raw("tools", &offer.tools);
         body.optional("tool_choice", offer.choice.map(choice));
@@ -51,10 +55,34 @@ pub(crate) fn request(
     if form.capabilities.structured_output {
         body.optional("response_format", response_format(request, form));
     }
+    if json == JsonObject::Member {
+        body.member("response_format", json!({"type": "json_object"}));
+    }
     body.optional(form.max_tokens_member, options.max_output_tokens);
     body.optional("temperature", options.temperature);
     body.optional("top_p", options.top_p);
+    body.optional("presence_penalty", options.presence_penalty);
+    body.optional("frequency_penalty", options.frequency_penalty);
+    if options.top_logprobs.is_some() {
+        body.member("logprobs", true);
+    }
+    body.optional("top_logprobs", options.top_logprobs);
     body.optional("reasoning_effort", options.reasoning_effort.as_deref());
+    let late = [
+        "verbosity",
+        "service_tier",
+        "safety_identifier",
+        "prompt_cache_key",
+    ];
+    if form.openai_members {
+        body.optional("verbosity", options.verbosity.as_deref());
+        body.optional("service_tier", options.service_tier.as_deref());
+        body.optional("safety_identifier", options.safety_identifier.as_deref());
+        body.optional("prompt_cache_key", options.prompt_cache_key.as_deref());
+    } else {
+        leave_out("chat", options, &late);
+    }
+    leave_out("chat", options, &["reasoning_summary"]);
     if options.stream == Streaming::Pieces {
         body.member("stream", true);
         if form.stream_usage {
@@ -114,11 +142,15 @@ fn response_format(request: &ModelRequest, form: &ChatForm<'_>) -> Option<Value>
     Some(json!({"type": "json_schema", "json_schema": schema}))
 }
 
-fn messages(request: &ModelRequest, form: &ChatForm<'_>) -> Result<Vec<Vec<u8>>, ModelError> {
+fn messages(
+    request: &ModelRequest,
+    json: JsonObject,
+    form: &ChatForm<'_>,
+) -> Result<Vec<Vec<u8>>, ModelError> {
     let mut messages = Vec::new();
-    if let Some(instructions) = &request.instructions {
+    if let Some(instructions) = instructions(request, json) {
         let role = host_role(form);
-        messages.push(to_json(&json!({"role": role, "content": **instructions})));
+        messages.push(to_json(&json!({"role": role, "content": instructions})));
     }
     for step in steps(&request.conversation) {
         match step {
@@ -221,6 +253,7 @@ mod tests {
             developer_role: false,
             stream_usage: false,
             max_tokens_member: "max_tokens",
+            openai_members: false,
             profile: Profile::Generic,
             extra: &extra,
         };

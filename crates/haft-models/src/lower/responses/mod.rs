@@ -20,6 +20,7 @@ use super::body::BodyWriter;
 use super::offer::{Choice, offer};
 use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
+use super::wishes::{JsonObject, instructions, leave_out};
 
 pub use items::ThoughtsBack;
 pub(crate) use items::unsupported;
@@ -93,25 +94,55 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
         body.member("stream", true);
     }
     body.member("store", settings.store);
-    let thinks = settings.sealed_thoughts || effort.is_some_and(|effort| effort != "none");
-    if thinks && !settings.store {
-        body.member("include", ["reasoning.encrypted_content"]);
-    }
+    let summary = options.reasoning_summary.as_deref();
+    let thinks = match effort {
+        Some(effort) => effort != "none",
+        None => summary.is_some(),
+    };
+    let sealed = (settings.sealed_thoughts || thinks) && !settings.store;
+    let include: Vec<_> = [
+        sealed.then_some("reasoning.encrypted_content"),
+        options.top_logprobs.map(|_| "message.output_text.logprobs"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    body.optional("include", (!include.is_empty()).then_some(include));
     body.optional("max_output_tokens", options.max_output_tokens);
     body.optional("temperature", options.temperature);
     body.optional("top_p", options.top_p);
-    body.optional("reasoning", effort.map(|effort| json!({"effort": effort})));
-    if let Some(format) = &request.output_format {
-        let answer = answer_schema(format, capabilities.strict_schemas);
-        let format = json!({
-            "type": "json_schema",
-            "name": format.name,
-            "schema": answer.schema,
-            "strict": answer.is_strict,
-        });
-        body.member("text", json!({"format": format}));
-    }
-    body.optional("instructions", request.instructions.as_deref());
+    body.optional("top_logprobs", options.top_logprobs);
+    body.optional("service_tier", options.service_tier.as_deref());
+    body.optional("safety_identifier", options.safety_identifier.as_deref());
+    body.optional("prompt_cache_key", options.prompt_cache_key.as_deref());
+    leave_out(
+        "responses",
+        options,
+        &["presence_penalty", "frequency_penalty"],
+    );
+    body.optional(
+        "reasoning",
+        object([("effort", effort), ("summary", summary)]),
+    );
+    let json = JsonObject::of(request, capabilities, !shown.is_empty());
+    let format = match &request.output_format {
+        Some(format) => {
+            let answer = answer_schema(format, capabilities.strict_schemas);
+            Some(json!({
+                "type": "json_schema",
+                "name": format.name,
+                "schema": answer.schema,
+                "strict": answer.is_strict,
+            }))
+        }
+        None => (json == JsonObject::Member).then(|| json!({"type": "json_object"})),
+    };
+    let verbosity = options.verbosity.as_deref().map(Value::from);
+    body.optional(
+        "text",
+        object([("format", format), ("verbosity", verbosity)]),
+    );
+    body.optional("instructions", instructions(request, json));
     if !shown.is_empty() {
         body.raw("tools", &shown);
         body.optional("tool_choice", choice);
@@ -136,6 +167,15 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
         body: body.finish(),
         tools,
     })
+}
+
+/// An object of the members that have a value; none if none has.
+fn object<V: Into<Value>, const N: usize>(members: [(&str, Option<V>); N]) -> Option<Value> {
+    let members = members.into_iter();
+    let members: Map<_, _> = members
+        .filter_map(|(key, value)| Some((key.to_owned(), value?.into())))
+        .collect();
+    (!members.is_empty()).then_some(Value::Object(members))
 }
 
 /// What is said about calling tools. This API knows lists of allowed tools itself; everything else

@@ -3,6 +3,7 @@
 use haft_core::{ContentPart, FinishReason, FunctionCall, Item, Reasoning, Usage};
 use serde_json::{Map, Value, json};
 
+use super::responses::logprobs_of;
 use super::{CREATED, Rendered};
 
 const DONE: &str = "data: [DONE]\n\n";
@@ -16,9 +17,12 @@ pub(super) fn events(rendered: &Rendered<'_>) -> Result<Vec<String>, String> {
     let content = if has_text { json!("") } else { Value::Null };
     let first = json!({"role": "assistant", "content": content, "refusal": null});
     let mut events = vec![delta(rendered, &first, &Value::Null)];
-    let mut tell = |member: &str, text: &str| {
-        for piece in rendered.pieces(text) {
-            events.push(delta(rendered, &json!({member: piece}), &Value::Null));
+    let mut tell = |member: &str, text: &str, logprobs: &Value| {
+        for (place, piece) in rendered.pieces(text).into_iter().enumerate() {
+            // How likely the tokens are is told with the first piece.
+            let logprobs = if place == 0 { logprobs } else { &Value::Null };
+            let piece = json!({member: piece});
+            events.push(weighed(rendered, &piece, logprobs, &Value::Null));
         }
     };
     let mut calls = Vec::new();
@@ -27,12 +31,14 @@ pub(super) fn events(rendered: &Rendered<'_>) -> Result<Vec<String>, String> {
             Item::Message(message) => {
                 for part in &message.content {
                     match part {
-                        ContentPart::Refusal { refusal } => tell("refusal", refusal),
-                        part => tell("content", part.text().unwrap_or("")),
+                        ContentPart::Refusal { refusal } => tell("refusal", refusal, &Value::Null),
+                        part => tell("content", part.text().unwrap_or(""), &logprobs(part)),
                     }
                 }
             }
-            Item::Reasoning(reasoning) => tell("reasoning_content", &thoughts(reasoning)),
+            Item::Reasoning(reasoning) => {
+                tell("reasoning_content", &thoughts(reasoning), &Value::Null);
+            }
             Item::FunctionCall(call) => calls.push(call),
             other => return Err(rendered.cannot_say(other)),
         }
@@ -58,6 +64,7 @@ pub(super) fn events(rendered: &Rendered<'_>) -> Result<Vec<String>, String> {
 
 pub(super) fn whole(rendered: &Rendered<'_>) -> Result<Value, String> {
     let (mut text, mut refusal, mut thinking) = (None, None, None);
+    let mut likelihoods = Value::Null;
     let mut calls = Vec::new();
     let append = |to: &mut Option<String>, text: &str| {
         to.get_or_insert_default().push_str(text);
@@ -68,7 +75,10 @@ pub(super) fn whole(rendered: &Rendered<'_>) -> Result<Value, String> {
                 for part in &message.content {
                     match part {
                         ContentPart::Refusal { refusal: words } => append(&mut refusal, words),
-                        part => append(&mut text, part.text().unwrap_or("")),
+                        part => {
+                            append(&mut text, part.text().unwrap_or(""));
+                            likelihoods = logprobs(part);
+                        }
                     }
                 }
             }
@@ -99,7 +109,7 @@ pub(super) fn whole(rendered: &Rendered<'_>) -> Result<Value, String> {
         "choices": [{
             "index": 0,
             "message": message,
-            "logprobs": null,
+            "logprobs": likelihoods,
             "finish_reason": finish(rendered),
         }],
         "service_tier": "default",
@@ -139,8 +149,20 @@ fn with_id(call: &FunctionCall, mut json: Value) -> Value {
 }
 
 fn delta(rendered: &Rendered<'_>, delta: &Value, finish: &Value) -> String {
+    weighed(rendered, delta, &Value::Null, finish)
+}
+
+/// How likely the tokens of a text are, if the script says so.
+fn logprobs(part: &ContentPart) -> Value {
+    match logprobs_of(part) {
+        Value::Array(tokens) if !tokens.is_empty() => json!({"content": tokens, "refusal": null}),
+        _ => Value::Null,
+    }
+}
+
+fn weighed(rendered: &Rendered<'_>, delta: &Value, logprobs: &Value, finish: &Value) -> String {
     let mut chunk = chunk(rendered);
-    let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
+    let choice = json!({"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish});
     chunk.insert("choices".to_owned(), json!([choice]));
     if wants_usage(rendered) {
         chunk.insert("usage".to_owned(), Value::Null);

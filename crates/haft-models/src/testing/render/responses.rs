@@ -138,12 +138,35 @@ impl Writer<'_> {
                     );
                 }
                 part => {
-                    let at = with(&at, "logprobs", json!([]));
                     let text = part.text().unwrap_or("");
-                    self.part(&at, ("response.output_text", "text"), text, output_text);
+                    self.output_text(&at, text, &logprobs_of(part));
                 }
             }
         }
+    }
+
+    /// How likely the tokens are is told with the first piece.
+    fn output_text(&mut self, at: &Value, text: &str, logprobs: &Value) {
+        let part = |text: &str, logprobs: &Value| json!({"type": "output_text", "text": text, "annotations": [], "logprobs": logprobs});
+        self.tell(
+            "response.content_part.added",
+            with(at, "part", part("", &json!([]))),
+        );
+        for (place, piece) in self.rendered.pieces(text).into_iter().enumerate() {
+            let told = if place == 0 {
+                logprobs.clone()
+            } else {
+                json!([])
+            };
+            let delta = with(&with(at, "logprobs", told), "delta", piece.into());
+            self.tell("response.output_text.delta", delta);
+        }
+        let done = with(&with(at, "logprobs", logprobs.clone()), "text", text.into());
+        self.tell("response.output_text.done", done);
+        self.tell(
+            "response.content_part.done",
+            with(at, "part", part(text, logprobs)),
+        );
     }
 
     fn reasoning(&mut self, at: &Value, reasoning: &Reasoning) {
@@ -189,19 +212,9 @@ impl Writer<'_> {
 
     /// A content part with its text in pieces. The names are of the events and of the whole text.
     fn part(&mut self, at: &Value, names: (&str, &str), text: &str, part: impl Fn(&str) -> Value) {
-        let mut place = at.clone();
-        if let Some(members) = place.as_object_mut() {
-            members.shift_remove("logprobs");
-        }
-        self.tell(
-            "response.content_part.added",
-            with(&place, "part", part("")),
-        );
+        self.tell("response.content_part.added", with(at, "part", part("")));
         self.text(at, names, text);
-        self.tell(
-            "response.content_part.done",
-            with(&place, "part", part(text)),
-        );
+        self.tell("response.content_part.done", with(at, "part", part(text)));
     }
 
     fn text(&mut self, at: &Value, (events, member): (&str, &str), text: &str) {
@@ -219,8 +232,13 @@ fn with(object: &Value, member: &str, value: Value) -> Value {
     object
 }
 
-fn output_text(text: &str) -> Value {
-    json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
+/// How likely the tokens of a text are, as the script says.
+pub(super) fn logprobs_of(part: &ContentPart) -> Value {
+    match part {
+        ContentPart::OutputText { extra, .. } => extra.get("logprobs").cloned(),
+        _ => None,
+    }
+    .unwrap_or_else(|| json!([]))
 }
 
 /// An item as it is when it is done.
@@ -247,7 +265,7 @@ fn item_json(rendered: &Rendered<'_>, index: usize, item: &Item) -> Value {
         .into_iter()
         .flatten()
     {
-        if part["type"] == "output_text" {
+        if part["type"] == "output_text" && part.get("logprobs").is_none() {
             part["logprobs"] = json!([]);
         }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, close_code};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -22,6 +22,9 @@ const MAX_QUEUE: usize = 16;
 
 /// How long nothing may be heard before the other end is asked for a sign.
 const PING_PAUSE: Duration = Duration::from_secs(30);
+
+/// How long a farewell may take.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The other end has gone.
 struct Gone;
@@ -51,14 +54,19 @@ impl Connection {
         }
     }
 
-    /// Serves it until it is closed or too old.
+    /// Serves it until it is closed or too old, or the server stops.
     pub(super) async fn run(mut self) {
+        let app = Arc::clone(&self.app);
+        let _token = app.lifetime.token();
         while self.step().await.is_ok() {}
     }
 
     async fn step(&mut self) -> Result<(), Gone> {
         if Instant::now() >= self.old_at {
             return self.retire().await;
+        }
+        if self.app.lifetime.is_stopping() {
+            return self.close(close_code::AWAY, "the server stops").await;
         }
         match self.queue.pop_front() {
             Some(Ok(body)) => self.turn(body).await,
@@ -68,6 +76,7 @@ impl Connection {
                     message = self.socket.recv() => self.hear(message).await,
                     () = sleep_until(self.ping_at) => self.ping().await,
                     () = sleep_until(self.old_at) => Ok(()),
+                    () = self.app.lifetime.stopping() => Ok(()),
                 }
             }
         }
@@ -80,20 +89,33 @@ impl Connection {
             "this connection is too old: open another",
         );
         self.refuse(&error, None).await?;
+        self.close(close_code::NORMAL, "too old").await
+    }
+
+    async fn close(&mut self, code: CloseCode, reason: &'static str) -> Result<(), Gone> {
         let close = CloseFrame {
-            code: close_code::NORMAL,
-            reason: "too old".into(),
+            code,
+            reason: reason.into(),
         };
         // It is over, whether the other end hears of it or not.
-        let close = self.socket.send(Message::Close(Some(close)));
-        let _ = timeout(MAX_STALL, close).await;
+        let _ = timeout(FAREWELL, self.socket.send(Message::Close(Some(close)))).await;
+        Err(Gone)
+    }
+
+    /// Lets the answer to the other end's farewell leave: it is written by the next look.
+    async fn part(&mut self) -> Result<(), Gone> {
+        let _ = timeout(FAREWELL, self.socket.recv()).await;
         Err(Gone)
     }
 
     async fn ping(&mut self) -> Result<(), Gone> {
         self.ping_at = Instant::now() + PING_PAUSE;
-        let ping = self.socket.send(Message::Ping(bytes::Bytes::new()));
-        match timeout(MAX_STALL, ping).await {
+        self.write(Message::Ping(bytes::Bytes::new())).await
+    }
+
+    /// Writes a message. Who does not read for too long has gone.
+    async fn write(&mut self, message: Message) -> Result<(), Gone> {
+        match timeout(MAX_STALL, self.socket.send(message)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Gone),
         }
@@ -106,7 +128,8 @@ impl Connection {
             Some(Ok(Message::Text(text))) => Wish::read(text.as_bytes()),
             Some(Ok(Message::Binary(bytes))) => Wish::read(&bytes),
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
-            Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(Gone),
+            Some(Ok(Message::Close(_))) => return self.part().await,
+            Some(Err(_)) | None => return Err(Gone),
         };
         let wish = match wish {
             Ok(Wish::Create(body)) => Ok(body),
@@ -128,11 +151,7 @@ impl Connection {
 
     async fn send(&mut self, text: String) -> Result<(), Gone> {
         self.ping_at = Instant::now() + PING_PAUSE;
-        let sending = self.socket.send(Message::Text(text.into()));
-        match timeout(MAX_STALL, sending).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(Gone),
-        }
+        self.write(Message::Text(text.into())).await
     }
 
     /// Answers a turn with an error. What it went on from is forgotten.
@@ -240,13 +259,9 @@ impl Connection {
         if matches!(status, ResponseStatus::Failed | ResponseStatus::Cancelled) {
             return self.forget(previous);
         }
-        let mut records = ended.records;
-        for record in &mut records {
-            record.param = None;
-        }
         self.memory = Some(Remembered {
-            response_id: ended.resource.id,
-            records,
+            response_id: ended.resource.id.clone(),
+            records: ended.into_records(),
         });
     }
 }

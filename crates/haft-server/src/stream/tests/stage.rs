@@ -51,6 +51,7 @@ impl Stage {
         };
         Self {
             app: App {
+                lifetime: crate::lifetime::Lifetime::default(),
                 models: Models::new(vec![ModelEntry::new("scripted", model)], None).unwrap(),
                 catalog,
                 store: Arc::new(MemoryStore::new()),

@@ -94,7 +94,7 @@ impl Fields {
 }
 
 /// A field that must be there is not.
-pub(super) fn missing(path: &str, advice: &str) -> ApiError {
+pub(crate) fn missing(path: &str, advice: &str) -> ApiError {
     ApiError::new(
         ErrorCode::MissingRequiredParameter,
         format!("`{path}` is missing: {advice}"),
@@ -103,7 +103,7 @@ pub(super) fn missing(path: &str, advice: &str) -> ApiError {
 }
 
 /// A field has the wrong type. The value itself is not shown: it may be long, or a secret.
-pub(super) fn wrong_type(path: &str, wanted: &str, found: &Value) -> ApiError {
+pub(crate) fn wrong_type(path: &str, wanted: &str, found: &Value) -> ApiError {
     let subject = if path.is_empty() {
         String::from("the body")
     } else {
@@ -129,6 +129,6 @@ pub(super) fn wrong_type(path: &str, wanted: &str, found: &Value) -> ApiError {
 }
 
 /// A field has a value that it cannot have.
-pub(super) fn invalid(path: &str, message: impl Into<String>) -> ApiError {
+pub(crate) fn invalid(path: &str, message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::InvalidValue, message).at(path)
 }

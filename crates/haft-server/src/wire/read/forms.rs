@@ -8,7 +8,7 @@ use super::fields::{Fields, invalid, wrong_type};
 use crate::error::{ApiError, ErrorCode};
 
 /// The longest text of a message, of a part and of a tool's output, in characters.
-pub(super) const MAX_TEXT: usize = 10_485_760;
+pub(crate) const MAX_TEXT: usize = 10_485_760;
 
 /// What a value must look like, and what it is read as. A function is a form too.
 pub(crate) trait Form {
@@ -126,7 +126,7 @@ impl Form for Word {
 }
 
 /// A word is none of those that are known.
-pub(super) fn not_among<'w>(
+pub(crate) fn not_among<'w>(
     path: &str,
     found: &str,
     words: impl Iterator<Item = &'w str>,

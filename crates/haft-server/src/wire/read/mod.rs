@@ -7,8 +7,8 @@
 mod choice;
 mod conversation;
 mod create;
-mod fields;
-mod forms;
+pub(crate) mod fields;
+pub(crate) mod forms;
 mod item_table;
 mod items;
 mod mcp_tool;
@@ -25,7 +25,7 @@ mod create_tests;
 #[cfg(test)]
 mod items_tests;
 #[cfg(test)]
-mod refusals;
+pub(crate) mod refusals;
 #[cfg(test)]
 mod tools_tests;
 
@@ -36,6 +36,9 @@ use crate::error::ApiError;
 
 pub(crate) use choice::{Standing, standing_in, validate_choice};
 pub(crate) use conversation::{ConversationBody, ItemsBody};
+pub(crate) use options::json_schema;
+pub(crate) use parts::{IMAGE_DETAILS, file, image_url};
+pub(crate) use tools::parameters;
 
 /// What was read, or what is wrong and where.
 pub(crate) type Read<T> = Result<T, ApiError>;

@@ -79,7 +79,7 @@ fn text_format(value: Value, path: &str, words: &Vocabulary<'_>) -> Read<TextFor
 }
 
 /// A format with a schema. Without one, which a client may send, any object will do.
-fn json_schema(mut fields: Fields, words: &Vocabulary<'_>) -> Read<TextFormat> {
+pub(crate) fn json_schema(mut fields: Fields, words: &Vocabulary<'_>) -> Read<TextFormat> {
     let at = fields.at("schema");
     let name = fields.get("name", Name)?;
     let description = fields.get("description", Text)?;

@@ -120,19 +120,27 @@ fn output_text(mut fields: Fields) -> Read<ContentPart> {
 
 fn image(mut fields: Fields) -> Read<ContentPart> {
     refuse_file_id(&mut fields)?;
-    let at = fields.at("image_url");
-    let image_url = fields.need("image_url", TextUpTo(MAX_IMAGE_URL))?;
-    if !starts_with(&image_url, "https://") && !starts_with(&image_url, "data:") {
-        return Err(invalid(
-            &at,
-            format!("`{at}` must be an `https:` address or a `data:` URL with the image in it"),
-        ));
-    }
-    let detail = fields.get("detail", Word(&["auto", "low", "high", "original"]))?;
+    let image_url = fields.need("image_url", image_url)?;
+    let detail = fields.get("detail", IMAGE_DETAILS)?;
     Ok(ContentPart::InputImage {
         image_url,
         detail: Some(detail.unwrap_or("auto").to_owned()),
     })
+}
+
+/// How closely an image is looked at.
+pub(crate) const IMAGE_DETAILS: Word = Word(&["auto", "low", "high", "original"]);
+
+/// Where an image is, or the image itself.
+pub(crate) fn image_url(value: Value, path: &str) -> Read<String> {
+    let url = TextUpTo(MAX_IMAGE_URL).read(value, path)?;
+    if !starts_with(&url, "https://") && !starts_with(&url, "data:") {
+        return Err(invalid(
+            path,
+            format!("`{path}` must be an `https:` address or a `data:` URL with the image in it"),
+        ));
+    }
+    Ok(url)
 }
 
 /// Schemes are the same in capital letters.
@@ -141,7 +149,8 @@ fn starts_with(url: &str, scheme: &str) -> bool {
         .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
 }
 
-fn file(mut fields: Fields) -> Read<ContentPart> {
+/// A file, by its content or its address.
+pub(crate) fn file(mut fields: Fields) -> Read<ContentPart> {
     refuse_file_id(&mut fields)?;
     let name = fields.get("filename", Text)?.map(|name| ("filename", name));
     let data = fields.get("file_data", TextUpTo(MAX_FILE_DATA))?;

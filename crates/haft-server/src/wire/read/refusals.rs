@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Read;
 
 /// The lines of a table.
-pub(super) fn rows(table: &str) -> impl Iterator<Item = (Value, &str, &str)> {
+pub(crate) fn rows(table: &str) -> impl Iterator<Item = (Value, &str, &str)> {
     let lines = table.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| {
         let (json, expected) = line.rsplit_once(" => ").unwrap();
@@ -33,7 +33,7 @@ fn long_texts(value: Value) -> Value {
 
 /// Checks that something was refused by this code, and that the message names the field.
 #[track_caller]
-pub(super) fn check_refused<T>(read: Read<T>, given: &Value, code: &str, param: &str) {
+pub(crate) fn check_refused<T>(read: Read<T>, given: &Value, code: &str, param: &str) {
     let given = cut(&given.to_string());
     let Err(error) = read else {
         panic!("accepted: {given}");

@@ -225,7 +225,12 @@ fn function(mut fields: Fields, words: &Vocabulary<'_>) -> Read<RequestTool> {
 }
 
 /// A schema of arguments. Arguments are always an object, so one that does not say so is told.
-fn parameters(given: Option<Value>, path: &str, name: &str, words: &Vocabulary<'_>) -> Read<Value> {
+pub(crate) fn parameters(
+    given: Option<Value>,
+    path: &str,
+    name: &str,
+    words: &Vocabulary<'_>,
+) -> Read<Value> {
     let refuse = |reason: String| {
         ApiError::new(
             ErrorCode::InvalidFunctionParameters,

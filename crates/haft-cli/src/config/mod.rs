@@ -1,0 +1,37 @@
+//! The configuration of a server: defaults, then `haft.toml`, then variables, then flags.
+//!
+//! In two stages: what the layers say ([`file`], where every key is known and of its kind) and what
+//! that means ([`resolve`], where defaults, paths and keys are looked up). What comes out is
+//! [`Resolved`], or one [`Complaint`] that names file, line and column and says what to do. No key
+//! is ever part of a complaint, and nothing is opened here but the files of keys and scripts.
+
+mod complaint;
+mod document;
+mod excerpt;
+mod file;
+mod keys;
+mod layered;
+mod models;
+mod resolve;
+mod serde_words;
+mod values;
+mod variables;
+
+pub(crate) use complaint::{Complaint, Place};
+pub(crate) use document::Source;
+pub(crate) use keys::KeySource;
+pub(crate) use resolve::{Flags, Resolved, resolve};
+pub(crate) use values::Listen;
+pub(crate) use variables::Variables;
+
+#[cfg(test)]
+mod tests;
+
+/// The keys of every table that can be written, for whoever tells of them.
+#[cfg(test)]
+pub(crate) fn keys_of_tables() -> std::collections::BTreeSet<String> {
+    let tables = file::tables()
+        .into_iter()
+        .filter(|(table, _)| table.starts_with('`'));
+    tables.flat_map(|(_, keys)| keys).collect()
+}

@@ -1,0 +1,166 @@
+//! What a configuration means: every default filled in, every path and key looked up.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use haft::LoopOptions;
+use haft::models::http::Secret;
+use haft::models::{Lookup, ModelConfig};
+use haft_hosted::FileSearchConfig;
+use haft_server::{DialectChoice, UnsupportedTools};
+
+use super::complaint::Complaint;
+use super::document::{Document, Source, Step};
+use super::file::RetentionTable;
+use super::keys::{self, KeySource};
+use super::models;
+use super::values::{Age, Bytes, Limit, Listen, Origin};
+use super::variables::Variables;
+
+/// Everything that a server must know.
+#[derive(Debug, Clone)]
+pub(crate) struct Resolved {
+    pub(crate) listen: Listen,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) dialect: DialectChoice,
+    pub(crate) unsupported_tools: UnsupportedTools,
+    pub(crate) max_body_bytes: usize,
+    pub(crate) max_runs: usize,
+    pub(crate) api_key: Option<ClientKey>,
+    pub(crate) allowed_origins: Vec<Origin>,
+    /// Of the models; none where the models are still to be found.
+    pub(crate) default_model: Option<String>,
+    /// As the file or the command line say; empty where neither does.
+    pub(crate) models: Vec<ModelConfig>,
+    pub(crate) loop_options: LoopOptions,
+    pub(crate) retention: Retention,
+    /// What may be searched, if anything.
+    pub(crate) search_files: Option<FileSearchConfig>,
+}
+
+/// The key that clients must send.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientKey {
+    pub(crate) secret: Secret,
+    /// Where it came from: what may be shown of it.
+    pub(crate) source: KeySource,
+}
+
+/// How long stored responses last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Retention {
+    pub(crate) max_age: Option<Duration>,
+    pub(crate) max_bytes: Option<u64>,
+}
+
+/// What the command line says; it wins over everything.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flags {
+    pub(crate) listen: Option<Listen>,
+    pub(crate) data_dir: Option<PathBuf>,
+    /// In place of the file's models.
+    pub(crate) model: Option<ModelConfig>,
+}
+
+/// Makes sense of the layers; the first thing that is wrong is the complaint.
+pub(crate) fn resolve(
+    source: &Source,
+    variables: &Variables,
+    flags: Flags,
+    lookup: Lookup<'_>,
+) -> Result<Resolved, Complaint> {
+    let document = Document::parse(source, variables)?;
+    let said = document.read()?;
+    check_limits(&document, &said.loop_options)?;
+    let server = said.server;
+    let in_server = |key| [Step::Key("server"), Step::Key(key)];
+
+    let max_body_bytes = server.max_body_bytes.map_or(64 << 20, |Bytes(bytes)| bytes);
+    // More than can be addressed is as good as no limit.
+    let max_body_bytes = usize::try_from(max_body_bytes).unwrap_or(usize::MAX);
+    let max_runs = server.max_runs.unwrap_or(256);
+    for (key, is_zero) in [
+        ("max_body_bytes", max_body_bytes == 0),
+        ("max_runs", max_runs == 0),
+    ] {
+        if is_zero {
+            let message = format!("`{key}` must be more than 0");
+            return Err(document.complain(&in_server(key), message));
+        }
+    }
+    if server.data_dir.as_deref().is_some_and(is_empty) {
+        let path = in_server("data_dir");
+        return Err(document.complain(&path, "the folder's name is empty"));
+    }
+
+    let data_dir = flags.data_dir.unwrap_or_else(|| {
+        let folder = server.data_dir.unwrap_or_else(|| "haft-data".into());
+        document.folder_of(&in_server("data_dir")).join(folder)
+    });
+    let api_key = keys::client_key(&document, server.api_key_env, server.api_key_file, lookup)?;
+    let (models, default_model) = if let Some(model) = flags.model {
+        (vec![model], None)
+    } else {
+        let models = models::checked(&document, said.model, lookup)?;
+        let default_model = models::default_model(&document, &models, server.default_model)?;
+        (models, default_model)
+    };
+    Ok(Resolved {
+        listen: flags.listen.or(server.listen).unwrap_or_default(),
+        data_dir,
+        dialect: server.dialect.unwrap_or_default(),
+        unsupported_tools: server.unsupported_tools.unwrap_or_default(),
+        max_body_bytes,
+        max_runs,
+        api_key,
+        allowed_origins: server.allowed_origins.unwrap_or_default(),
+        default_model,
+        models,
+        loop_options: said.loop_options,
+        retention: retention(&said.retention),
+        search_files: said.search_files.map(|search| {
+            let path = [Step::Key("search_files"), Step::Key("folders")];
+            search.relative_to(document.folder_of(&path))
+        }),
+    })
+}
+
+fn is_empty(path: &Path) -> bool {
+    path.as_os_str().is_empty()
+}
+
+fn retention(said: &RetentionTable) -> Retention {
+    const DAY: Duration = Duration::from_hours(24);
+    let max_age = said.max_age.unwrap_or(Limit::At(Age(30 * DAY)));
+    let max_bytes = said.max_bytes.unwrap_or(Limit::At(Bytes(10 << 30)));
+    Retention {
+        max_age: max_age.get().map(|Age(age)| age),
+        max_bytes: max_bytes.get().map(|Bytes(bytes)| bytes),
+    }
+}
+
+/// Limits that no run could start with.
+fn check_limits(document: &Document<'_>, options: &LoopOptions) -> Result<(), Complaint> {
+    let zero = [
+        ("max_rounds", options.max_rounds == 0),
+        ("max_tool_calls", options.max_tool_calls == Some(0)),
+        ("max_input_tokens", options.max_input_tokens == Some(0)),
+        ("max_output_tokens", options.max_output_tokens == Some(0)),
+        ("max_total_tokens", options.max_total_tokens == Some(0)),
+        ("max_parallel", options.max_parallel == 0),
+        ("tool_timeout", options.tool_timeout.is_zero()),
+        ("request_timeout", options.request_timeout.is_zero()),
+    ];
+    if let Some((key, _)) = zero.into_iter().find(|(_, is_zero)| *is_zero) {
+        let path = [Step::Key("loop"), Step::Key(key)];
+        return Err(document.complain(&path, format!("`{key}` must be more than 0")));
+    }
+    let second = Duration::from_secs(1);
+    match options.deadline {
+        Some(deadline) if deadline < second => {
+            let path = [Step::Key("loop"), Step::Key("deadline")];
+            Err(document.complain(&path, "no run is done in less than a second"))
+        }
+        _ => Ok(()),
+    }
+}

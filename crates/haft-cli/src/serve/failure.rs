@@ -1,0 +1,49 @@
+//! Why a server cannot start, and what to do about it.
+
+use std::fmt;
+use std::io;
+
+/// One reason, and a remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    message: String,
+    remedy: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            remedy: None,
+        }
+    }
+
+    /// Adds what to do.
+    pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    /// The listener's own address cannot be told.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "the signature that `map_err` asks for"
+    )]
+    pub(crate) fn of_listening(error: io::Error) -> Self {
+        Self::new(format!(
+            "the address that is listened on is not known: {error}"
+        ))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, "\n  = help: {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

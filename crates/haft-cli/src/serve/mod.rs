@@ -1,0 +1,91 @@
+//! `haft serve`: from a configuration to a server that answers.
+//!
+//! What comes in: the command line, `haft.toml`, the environment. What goes out: a server that
+//! listens until it is told to stop, and a page on standard output that says where it is and how to
+//! use it. It decides nothing about requests; that is the server's own.
+
+mod choice;
+mod failure;
+mod log;
+mod prepare;
+mod server;
+mod stop;
+mod welcome;
+
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use haft::models::{Lookup, probe, process_environment};
+
+use self::choice::Choice;
+use self::failure::Failure;
+use self::stop::Signals;
+use self::welcome::Welcome;
+use crate::arguments::ServeArguments;
+use crate::config::{Complaint, Flags, Resolved, Source, Variables, resolve};
+
+/// The file that is read where no other is named.
+const USUAL_FILE: &str = "haft.toml";
+
+/// Serves until somebody says stop.
+pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error>> {
+    log::start()?;
+    let signals = Signals::listen()?;
+    let (config, choice) = configured(arguments, &process_environment).await?;
+    let data_dir = prepare::data_dir(&config.data_dir)?;
+    let listener = prepare::listener(&config.listen).await?;
+    let address = listener.local_addr().map_err(Failure::of_listening)?;
+    let server = server::build(&config, &choice, &data_dir, &process_environment)?;
+    let page = Welcome {
+        address,
+        config: &config,
+        choice: &choice,
+        tools: server.tools(),
+        data_dir: &data_dir,
+    };
+    // Whoever started it may not read along; the server runs all the same.
+    let _ = write!(io::stdout(), "{page}").and_then(|()| io::stdout().flush());
+    server.serve(listener, signals.stop()).await?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// What to serve, and with which models.
+async fn configured(
+    arguments: ServeArguments,
+    lookup: Lookup<'_>,
+) -> Result<(Resolved, Choice), Box<dyn Error>> {
+    let source = read(arguments.config.as_deref())?;
+    let variables = Variables::from_environment(std::env::vars_os())?;
+    let model = match &arguments.model {
+        Some(model) => Some(choice::by_flag(model, lookup)?),
+        None => None,
+    };
+    let flags = Flags {
+        listen: arguments.listen,
+        data_dir: arguments.data_dir,
+        model,
+    };
+    let is_flagged = flags.model.is_some();
+    let mut config = resolve(&source, &variables, flags, lookup)?;
+    let models = std::mem::take(&mut config.models);
+    let choice = match (models.is_empty(), is_flagged) {
+        (true, _) => {
+            let by_key = probe::from_environment(lookup);
+            choice::found(by_key, probe::local(probe::PATIENCE)).await
+        }
+        (false, true) => Choice::new(models, choice::Reason::Flag),
+        (false, false) => Choice::new(models, choice::Reason::File(source.name)),
+    };
+    let choice = choice.with_default(config.default_model.take());
+    Ok((config, choice))
+}
+
+/// The file that is named, which must be there, or the usual one, which need not.
+fn read(named: Option<&Path>) -> Result<Source, Complaint> {
+    match named {
+        Some(path) => Source::read(path),
+        None => Source::read_if_there(Path::new(USUAL_FILE)),
+    }
+}

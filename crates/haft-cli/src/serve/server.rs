@@ -1,0 +1,115 @@
+//! The seam to the server: the one place that knows how it is made.
+
+use std::future::Future;
+use std::path::Path;
+use std::sync::Arc;
+
+use haft::Catalog;
+use haft::models::http::Http;
+use haft::models::{Backend, Lookup};
+use haft_hosted::HostedOptions;
+use haft_server::{ApiKey, ModelEntry, Server, ServerOptions};
+use haft_store::{OpenError, SqliteStore};
+use tokio::net::TcpListener;
+
+use super::choice::Choice;
+use super::failure::Failure;
+use crate::config::Resolved;
+
+/// The file in the data folder that keeps responses and conversations.
+const STORE: &str = "haft.db";
+
+/// The file in the data folder that keeps what was read of the folders that are searched.
+const INDEX: &str = "search.db";
+
+/// A server that is ready to listen.
+pub(super) struct Ready {
+    server: Server,
+    tools: Vec<String>,
+}
+
+/// Makes the server: its store in the data folder, its models, its tools.
+pub(super) fn build(
+    config: &Resolved,
+    choice: &Choice,
+    data_dir: &Path,
+    lookup: Lookup<'_>,
+) -> Result<Ready, Failure> {
+    let store = SqliteStore::open(data_dir.join(STORE)).map_err(|error| match error {
+        OpenError::InUse { path } => {
+            let path = path.display();
+            Failure::new(format!("`{path}` is in use by another haft"))
+                .remedy("stop that one, or give this one a folder of its own with `--data-dir`")
+        }
+        error => told(error),
+    })?;
+    let (catalog, tools) = hosted_tools(config, data_dir)?;
+    let mut builder = Server::builder(Arc::new(store))
+        .data_dir(data_dir)
+        .catalog(catalog)
+        .options(options(config, choice));
+    let http = Http::default();
+    for model in &choice.models {
+        let backend = Backend::from_config_with(model, lookup, &http).map_err(told)?;
+        let entry = ModelEntry::from_backend(model.name.clone(), model.aliases.clone(), backend);
+        builder = builder.model(entry);
+    }
+    let server = builder.build().map_err(told)?;
+    Ok(Ready { server, tools })
+}
+
+impl Ready {
+    /// The types of the tools that requests can name.
+    pub(super) fn tools(&self) -> &[String] {
+        &self.tools
+    }
+
+    /// Answers until `stop` is done, then ends what runs.
+    pub(super) async fn serve(
+        self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), Failure> {
+        self.server.serve(listener, stop).await.map_err(told)
+    }
+}
+
+/// Errors of the parts say what to do by themselves.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the signature that `map_err` asks for"
+)]
+fn told(error: impl std::error::Error) -> Failure {
+    Failure::new(error.to_string())
+}
+
+/// The tools that the server runs by itself, and the types by which requests name them.
+fn hosted_tools(config: &Resolved, data_dir: &Path) -> Result<(Catalog, Vec<String>), Failure> {
+    let catalog = Catalog::new();
+    let options = HostedOptions {
+        search: config.search_files.clone(),
+        index: data_dir.join(INDEX),
+    };
+    let names = haft_hosted::register(&catalog, options).map_err(told)?;
+    let types = names.iter().map(|name| format!("haft:{name}")).collect();
+    Ok((catalog, types))
+}
+
+fn options(config: &Resolved, choice: &Choice) -> ServerOptions {
+    let api_key = config.api_key.as_ref();
+    let origins = config.allowed_origins.iter();
+    let mut options = ServerOptions {
+        dialect: config.dialect,
+        unsupported_tools: config.unsupported_tools,
+        max_body_bytes: config.max_body_bytes,
+        max_runs: config.max_runs,
+        api_key: api_key.map(|key| ApiKey::new(key.secret.expose())),
+        allowed_origins: origins.map(|it| it.as_str().to_owned()).collect(),
+        default_model: Some(choice.default_model.clone()),
+        loop_options: config.loop_options.clone(),
+        ..ServerOptions::default()
+    };
+    options.retention.max_age = config.retention.max_age;
+    options.retention.max_bytes = config.retention.max_bytes;
+    options
+}

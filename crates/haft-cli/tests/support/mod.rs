@@ -1,0 +1,123 @@
+//! `haft` as a process.
+
+#![allow(dead_code, reason = "each test crate uses its part of it")]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// `haft`, in a folder, with no variable that would say anything about models.
+pub(crate) fn haft(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
+    for (name, _) in std::env::vars() {
+        let providers = ["HAFT_", "OPENAI_", "ANTHROPIC_", "OLLAMA_"];
+        if providers.iter().any(|provider| name.starts_with(provider)) {
+            command.env_remove(name);
+        }
+    }
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
+    command
+}
+
+/// A server that is killed if its test fails.
+#[cfg(unix)]
+pub(crate) struct Running(pub(crate) std::process::Child);
+
+#[cfg(unix)]
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(unix)]
+impl Running {
+    pub(crate) fn start(folder: &Path) -> (Self, Vec<String>) {
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--model", "offline"];
+        Self::start_with(haft(folder, &arguments))
+    }
+
+    /// Waits for the page; its lines.
+    pub(crate) fn start_with(mut command: Command) -> (Self, Vec<String>) {
+        use std::io::{BufRead as _, BufReader};
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let running = Self(child);
+        let mut lines = Vec::new();
+        for line in out.lines() {
+            lines.push(line.unwrap());
+            if lines.last().unwrap().starts_with("curl ") {
+                break;
+            }
+        }
+        (running, lines)
+    }
+
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.0.id().to_string();
+        let status = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+#[cfg(unix)]
+impl Running {
+    /// Kills it at once, as nothing can prevent.
+    pub(crate) fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Sends one request and gives status and body, chunks put together.
+pub(crate) fn request(address: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let patience = std::time::Duration::from_secs(30);
+    stream.set_read_timeout(Some(patience)).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{method} /v1{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    // A server that was killed hangs up; what came until then counts.
+    let _ = stream.read_to_string(&mut answer);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
+    let body = if head
+        .to_ascii_lowercase()
+        .contains("transfer-encoding: chunked")
+    {
+        unchunked(body)
+    } else {
+        body.to_owned()
+    };
+    (status.unwrap_or(0), body)
+}
+
+fn unchunked(mut body: &str) -> String {
+    let mut whole = String::new();
+    while let Some((size, rest)) = body.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap_or(0);
+        let Some(chunk) = rest.get(..size).filter(|chunk| !chunk.is_empty()) else {
+            break;
+        };
+        whole.push_str(chunk);
+        body = rest.get(size + 2..).unwrap_or("");
+    }
+    whole
+}

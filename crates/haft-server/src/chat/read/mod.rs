@@ -1,0 +1,101 @@
+//! A body of Chat Completions as a request to a model of any protocol.
+//!
+//! Unknown fields are let through; a value that means nothing here, or that no model behind an
+//! adapter could be told, is refused with the path to it.
+
+mod choice;
+mod messages;
+mod options;
+mod parts;
+mod tools;
+
+#[cfg(test)]
+mod tests;
+
+use haft_core::{Conversation, Item, Model, ModelRequest, OutputFormat, Streaming};
+use serde_json::Value;
+
+use crate::error::{ApiError, ErrorCode};
+use crate::wire::TextFormat;
+use crate::wire::read::Read;
+use crate::wire::read::fields::Fields;
+use crate::wire::read::forms::{Flag, Object};
+
+/// A body that was read.
+#[derive(Debug)]
+pub(crate) struct ChatRequest {
+    /// What the model is asked.
+    pub(crate) request: ModelRequest,
+    /// Whether the cost is told at the end of a stream.
+    pub(crate) with_usage: bool,
+    /// The message that each item of the conversation comes from, as a path.
+    places: Vec<String>,
+}
+
+impl ChatRequest {
+    /// Reads a body for a model of this provider.
+    pub(crate) fn read(body: Value, provider: &str) -> Read<Self> {
+        let mut fields = Fields::of(body, "")?;
+        options::refuse(&mut fields)?;
+        let messages = fields.need("messages", messages::messages)?;
+        let tools = fields.get("tools", tools::tools)?.unwrap_or_default();
+        let offer = choice::offer(fields.take("tool_choice"), tools)?;
+        let is_parallel = fields.get("parallel_tool_calls", Flag)?;
+        let mut options = options::options(&mut fields, provider)?;
+        let format = fields.get("response_format", options::response_format)?;
+        options.json_object = format == Some(TextFormat::JsonObject);
+        let output_format = match format {
+            Some(TextFormat::JsonSchema {
+                name,
+                schema,
+                strict,
+                ..
+            }) => Some(OutputFormat {
+                name,
+                schema: schema.into(),
+                strict,
+            }),
+            _ => None,
+        };
+        if fields.get("stream", Flag)? != Some(true) {
+            options.stream = Streaming::Whole;
+        }
+        let with_usage = match fields.get("stream_options", Object)? {
+            Some(mut wishes) => wishes.get("include_usage", Flag)? == Some(true),
+            None => false,
+        };
+        Ok(Self {
+            request: ModelRequest {
+                instructions: None,
+                conversation: Conversation::from(messages.items),
+                parallel_tool_calls: is_parallel.filter(|_| !offer.tools.is_empty()),
+                tools: offer.tools,
+                tool_choice: offer.choice,
+                output_format,
+                options,
+            },
+            with_usage,
+            places: messages.places,
+        })
+    }
+
+    /// Refuses content that the model cannot be sent, before anything is.
+    pub(crate) fn check_content(&self, model: &dyn Model) -> Read<()> {
+        let items = self.request.conversation.items().zip(&self.places);
+        for (item, place) in items {
+            let Some(refused) = model.unsupported(item) else {
+                continue;
+            };
+            let place = match item {
+                // What a tool gave is the content of its message.
+                Item::FunctionCallOutput(_) => {
+                    format!("{place}.{}", refused.place.replacen("output", "content", 1))
+                }
+                _ => format!("{place}.{}", refused.place),
+            };
+            let message = format!("`{place}` cannot be sent to this model: {}", refused.reason);
+            return Err(ApiError::new(ErrorCode::UnsupportedContent, message).at(place));
+        }
+        Ok(())
+    }
+}

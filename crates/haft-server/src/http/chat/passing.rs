@@ -1,0 +1,155 @@
+//! Chat Completions passed on to a server that speaks them: the bytes as they are, both ways.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use bytes::{Bytes, BytesMut};
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+use haft_core::{ModelError, Streaming};
+use haft_models::OpenAiChat;
+use haft_models::http::{ByteStream, Forwarded};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::super::{reply, sse};
+use super::told;
+use crate::chat::error_frame;
+use crate::error::ApiError;
+
+/// Passes a body on and the answer back.
+pub(super) async fn pass(
+    chat: &OpenAiChat,
+    body: Bytes,
+    is_streamed: bool,
+    permit: OwnedSemaphorePermit,
+) -> Result<Response, ApiError> {
+    let streaming = if is_streamed {
+        Streaming::Pieces
+    } else {
+        Streaming::Whole
+    };
+    let answer = chat.forward_bytes(body, streaming).await;
+    let answer = answer.map_err(|error| told(&error))?;
+    let head = Head::of(&answer);
+    let body = if is_streamed && answer.is_success() {
+        Body::from_stream(Passing {
+            is_events: head.is_events(),
+            bytes: Some(answer.body),
+            tail: Tail::default(),
+            _permit: permit,
+        })
+    } else {
+        Body::from(collected(answer.body).await?)
+    };
+    Ok(head.with(body))
+}
+
+/// What is passed on of an answer beside its body.
+struct Head {
+    status: StatusCode,
+    content_type: Option<HeaderValue>,
+    retry_after: Option<Duration>,
+}
+
+impl Head {
+    fn of(answer: &Forwarded) -> Self {
+        let content_type = answer.content_type.as_deref();
+        Self {
+            status: StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_GATEWAY),
+            content_type: content_type.and_then(|kind| HeaderValue::from_str(kind).ok()),
+            retry_after: answer.retry_after,
+        }
+    }
+
+    fn is_events(&self) -> bool {
+        let kind = self.content_type.as_ref().and_then(|it| it.to_str().ok());
+        kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
+    }
+
+    fn with(self, body: Body) -> Response {
+        let is_events = self.is_events();
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        if let Some(kind) = self.content_type {
+            headers.insert(CONTENT_TYPE, kind);
+        }
+        if let Some(wait) = self.retry_after {
+            headers.insert(RETRY_AFTER, reply::seconds(wait));
+        }
+        if is_events {
+            sse::forbid_buffering(headers);
+        }
+        response
+    }
+}
+
+/// A whole body, so that one that breaks off can still be told by its status.
+async fn collected(mut bytes: ByteStream) -> Result<Bytes, ApiError> {
+    let mut whole = BytesMut::new();
+    while let Some(chunk) = bytes.next().await {
+        whole.extend_from_slice(&chunk.map_err(|error| told(&error))?);
+    }
+    Ok(whole.freeze())
+}
+
+/// Bytes that are passed on as they come. Dropping it ends the request to the provider.
+struct Passing {
+    is_events: bool,
+    bytes: Option<ByteStream>,
+    tail: Tail,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Stream for Passing {
+    type Item = Result<Bytes, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(bytes) = self.bytes.as_mut() else {
+            return Poll::Ready(None);
+        };
+        let next = ready!(bytes.as_mut().poll_next(cx));
+        Poll::Ready(match next {
+            Some(Ok(chunk)) => {
+                self.tail.pass(&chunk);
+                Some(Ok(chunk))
+            }
+            // Between two events there is room for one that says what happened; inside one, or in
+            // a body of another kind, only a broken connection tells the truth.
+            Some(Err(error)) if self.is_events && self.tail.is_between_events() => {
+                self.bytes = None;
+                Some(Ok(error_frame(&told(&error))))
+            }
+            other => {
+                self.bytes = None;
+                other
+            }
+        })
+    }
+}
+
+/// The last bytes that were passed on.
+#[derive(Default)]
+struct Tail {
+    bytes: Vec<u8>,
+}
+
+impl Tail {
+    const LENGTH: usize = 4;
+
+    fn pass(&mut self, chunk: &[u8]) {
+        let start = chunk.len().saturating_sub(Self::LENGTH);
+        self.bytes.extend_from_slice(&chunk[start..]);
+        let excess = self.bytes.len().saturating_sub(Self::LENGTH);
+        self.bytes.drain(..excess);
+    }
+
+    fn is_between_events(&self) -> bool {
+        self.bytes.is_empty() || self.bytes.ends_with(b"\n\n") || self.bytes.ends_with(b"\r\n\r\n")
+    }
+}

@@ -1,0 +1,60 @@
+"""What every test of the real clients starts from: one server, one double behind it, one client."""
+
+import openai
+import pytest
+
+from backend import Backend
+from served import Served, config
+
+# The environment of the machine must not redirect the clients.
+CLIENT = {"api_key": "test", "max_retries": 0, "timeout": 30}
+
+
+@pytest.fixture(scope="session")
+def double():
+    backend = Backend()
+    yield backend
+    backend.stop()
+
+
+@pytest.fixture(scope="session")
+def served(double, tmp_path_factory):
+    server = Served(tmp_path_factory.mktemp("haft"), config(double))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def serve(double, tmp_path):
+    """Starts a server of the test's own."""
+    started = []
+
+    def start(server="", environment=None):
+        folder = tmp_path / str(len(started))
+        folder.mkdir()
+        started.append(Served(folder, config(double, server), environment))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.stop()
+
+
+@pytest.fixture
+def backend(double):
+    """The double, with an empty script; in the end the script must be used up."""
+    double.reset()
+    yield double
+    double.verify()
+
+
+@pytest.fixture
+def client(served):
+    with openai.OpenAI(base_url=served.base_url, **CLIENT) as client:
+        yield client
+
+
+@pytest.fixture
+def connect(served):
+    """An asynchronous client, made inside the test's own event loop."""
+    return lambda **more: openai.AsyncOpenAI(base_url=served.base_url, **{**CLIENT, **more})
