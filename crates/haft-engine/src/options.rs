@@ -97,6 +97,29 @@ impl LoopOptions {
         self.max_result_bytes.unwrap_or(by_default)
     }
 
+    /// The name of a limit that is zero, with which nothing could run; none if all can be used.
+    ///
+    /// ```
+    /// use haft_engine::LoopOptions;
+    /// let options = LoopOptions { max_rounds: 0, ..LoopOptions::default() };
+    /// assert_eq!(options.zero_limit(), Some("max_rounds"));
+    /// ```
+    pub fn zero_limit(&self) -> Option<&'static str> {
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let timeout = self.tool_timeout.as_nanos();
+        let limits = [
+            ("max_rounds", Some(u64::from(self.max_rounds))),
+            ("max_tool_calls", self.max_tool_calls.map(u64::from)),
+            ("max_input_tokens", self.max_input_tokens),
+            ("max_output_tokens", self.max_output_tokens),
+            ("max_total_tokens", self.max_total_tokens),
+            ("max_parallel", Some(count(self.max_parallel))),
+            ("tool_timeout", Some(u64::from(timeout > 0))),
+        ];
+        let zero = limits.into_iter().find(|(_, limit)| *limit == Some(0));
+        zero.map(|(name, _)| name)
+    }
+
     /// How long a call of a tool with this timeout of its own may take.
     pub(crate) fn timeout_of(&self, own: Option<u64>) -> Duration {
         own.map_or(self.tool_timeout, Duration::from_millis)

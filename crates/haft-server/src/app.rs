@@ -15,6 +15,7 @@ use crate::models::Models;
 use crate::options::ServerOptions;
 use crate::sealed::SealingKeys;
 use crate::stream::Dialect;
+use crate::wire::unknown_after;
 
 /// The server's state.
 pub(crate) struct App {
@@ -78,10 +79,7 @@ pub(crate) fn store_failed(error: StoreError) -> ApiError {
             "the server has too much to write: try again in 1s",
         )
         .retry_after(std::time::Duration::from_secs(1)),
-        StoreError::UnknownItem { id } => {
-            let message = format!("there is no item `{}` in this list", haft_core::cut(&id));
-            ApiError::new(ErrorCode::InvalidValue, message).at("after")
-        }
+        StoreError::UnknownItem { id } => unknown_after(&id),
         error => {
             tracing::error!(%error, "the store failed");
             ApiError::new(ErrorCode::ServerError, "the server cannot reach its data")

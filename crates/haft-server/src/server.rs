@@ -71,6 +71,12 @@ pub enum BuildError {
         /// The name.
         name: String,
     },
+    /// A limit of the loop is zero: every request would fail.
+    #[error("`{name}` is 0 and nothing could run: leave it out, or set at least 1")]
+    ZeroLimit {
+        /// Which.
+        name: &'static str,
+    },
     /// A type that no tool can have.
     #[error(
         "`{tool_type}` is no type for a tool: write `slug:type`, the slug 2 to 32 lower-case letters, \
@@ -146,6 +152,9 @@ impl ServerBuilder {
                     return Err(BuildError::DuplicateModel { name });
                 }
             }
+        }
+        if let Some(name) = self.options.loop_options.zero_limit() {
+            return Err(BuildError::ZeroLimit { name });
         }
         for (tool_type, tool) in self.tools {
             register(&self.catalog, tool_type, tool)?;

@@ -65,21 +65,7 @@ impl Run {
     }
 
     fn check_limits(&self, now: Moment) -> Result<(), RunError> {
-        let options = &self.environment.options;
-        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let timeout = options.tool_timeout.as_nanos();
-        let zero = [
-            ("max_rounds", Some(u64::from(options.max_rounds))),
-            ("max_tool_calls", options.max_tool_calls.map(u64::from)),
-            ("max_input_tokens", options.max_input_tokens),
-            ("max_output_tokens", options.max_output_tokens),
-            ("max_total_tokens", options.max_total_tokens),
-            ("max_parallel", Some(count(options.max_parallel))),
-            ("tool_timeout", Some(u64::from(timeout > 0))),
-        ]
-        .into_iter()
-        .find(|(_, limit)| *limit == Some(0));
-        if let Some((name, _)) = zero {
+        if let Some(name) = self.environment.options.zero_limit() {
             return Err(RunError::ZeroLimit { name });
         }
         // The clock ran while the run was being built: what was a second then still counts.

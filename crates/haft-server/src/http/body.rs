@@ -19,13 +19,18 @@ pub(super) async fn read_json_bytes(
     limit: usize,
 ) -> Result<bytes::Bytes, ApiError> {
     let (parts, body) = request.into_parts();
-    if !is_json(&parts.headers) {
-        return Err(ApiError::new(
-            ErrorCode::UnsupportedContentType,
-            "the body must be JSON: send the header `Content-Type: application/json`",
-        ));
-    }
+    check_type(&parts.headers)?;
     read(body, limit).await
+}
+
+fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
+    if is_json(headers) {
+        return Ok(());
+    }
+    Err(ApiError::new(
+        ErrorCode::UnsupportedContentType,
+        "the body must be JSON: send the header `Content-Type: application/json`",
+    ))
 }
 
 /// The same, where an empty body is as good as none.
@@ -33,10 +38,12 @@ pub(super) async fn read_optional_json(
     request: Request,
     limit: usize,
 ) -> Result<Option<Value>, ApiError> {
-    let bytes = read(request.into_body(), limit).await?;
+    let (parts, body) = request.into_parts();
+    let bytes = read(body, limit).await?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
+    check_type(&parts.headers)?;
     parse(&bytes).map(Some)
 }
 

@@ -163,12 +163,6 @@ impl Translator {
         self.output.items.iter().flatten().count()
     }
 
-    /// Whether a tool ran here: then the request must not be repeated.
-    pub(crate) fn has_run_tools(&self) -> bool {
-        let mut items = self.output.items.iter().flatten();
-        items.any(|item| item.json.get("provenance").is_some())
-    }
-
     fn write_response(&mut self, kind: &'static str) {
         #[derive(Serialize)]
         struct Lifecycle<'e> {

@@ -11,7 +11,7 @@ use haft_models::testing::{Fault, Step, call, say};
 use haft_server::{ApiKey, ErrorCode};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Served, Setup, function, last, serve};
+use crate::support::{Answer, Setup, function, last, serve};
 
 /// A model that always fails like this.
 struct Failing(ModelError);
@@ -409,10 +409,8 @@ async fn others() -> Vec<Row> {
     rows.push(row(&raw("{}", "text/plain").await));
     rows.push(row(&served.get("/nowhere").await));
     rows.push(row(&served.get("/responses/resp_x").await));
-    rows.push(row(&served
-        .request("PUT", "/responses")
-        .send_row(&served)
-        .await));
+    let put = served.request("PUT", "/responses");
+    rows.push(row(&served.send(put).await));
     let done = served.create(json!({"input": "go"})).await;
     let id = done["id"].as_str().unwrap();
     rows.push(row(&served
@@ -451,25 +449,20 @@ async fn others() -> Vec<Row> {
 
 /// What a store that fails gives.
 async fn broken_store() -> Answer {
-    let directory = tempfile::tempdir().unwrap();
-    let setup = Setup::of(plain_model([say("hello")])).on_disk(directory.path());
-    let served = setup.serve().await;
-    // Somebody deletes the tables behind our back.
-    let path = directory.path().join("haft.db");
-    let mut bytes = std::fs::read(&path).unwrap();
-    bytes.iter_mut().skip(100).for_each(|byte| *byte = 0x5a);
-    std::fs::write(&path, bytes).unwrap();
-    served.get("/responses/resp_x").await
-}
-
-trait SendRow {
-    fn send_row(self, served: &Served) -> impl Future<Output = Answer>;
-}
-
-impl SendRow for reqwest::RequestBuilder {
-    async fn send_row(self, served: &Served) -> Answer {
-        served.send(self).await
+    let served = Setup {
+        store: std::sync::Arc::new(crate::state::FullStore::default()),
+        ..Setup::of(plain_model([]))
     }
+    .serve()
+    .await;
+    let answer = served.get("/responses/resp_broken").await;
+    // The details are the operator's.
+    assert!(
+        !answer.body.to_string().contains("secret"),
+        "{}",
+        answer.body
+    );
+    answer
 }
 
 #[tokio::test]
@@ -646,13 +639,48 @@ async fn queries_are_checked() {
         ("/input_items?limit=101", "decimal_above_max_value", "limit"),
         ("/input_items?limit=x", "invalid_type", "limit"),
         ("/input_items?order=up", "invalid_value", "order"),
-        ("/input_items?after=msg_nobody", "invalid_value", "after"),
         ("?include[]=everything", "invalid_value", "include[0]"),
         ("?stream=true", "unsupported_parameter", "stream"),
     ] {
         let answer = served.get(&format!("/responses/{id}{query}")).await;
         assert_eq!(answer.error(), (400, code, Some(param)), "{query}");
     }
+}
+
+#[tokio::test]
+async fn a_page_behind_an_unknown_item_is_not_found() {
+    let (served, _) = serve([say("hello")]).await;
+    let response = served.create(json!({"input": "go"})).await;
+    let conversation = served.post("/conversations", json!({})).await.ok();
+    for path in [
+        format!(
+            "/responses/{}/input_items",
+            response["id"].as_str().unwrap()
+        ),
+        format!(
+            "/conversations/{}/items",
+            conversation["id"].as_str().unwrap()
+        ),
+    ] {
+        let answer = served.get(&format!("{path}?after=msg_nobody")).await;
+        assert_eq!(
+            answer.error(),
+            (404, "item_not_found", Some("after")),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_empty_conversation_gives_nothing_to_answer() {
+    let (served, _) = serve([]).await;
+    let conversation = served.post("/conversations", json!({})).await.ok();
+    let body = json!({"conversation": conversation["id"]});
+    let answer = served.post("/responses", body).await;
+    assert_eq!(
+        answer.error(),
+        (400, "missing_required_parameter", Some("input"))
+    );
 }
 
 #[tokio::test]

@@ -637,7 +637,11 @@ async fn a_response_that_runs_can_be_deleted() {
     assert_eq!(served.get(&format!("/responses/{id}")).await.status, 404);
 }
 
-/// A store that takes no more responses.
+fn no_space() -> StoreError {
+    StoreError::Failed("no space is left on /secret/disk".into())
+}
+
+/// A store that takes no more responses, and cannot read `resp_broken`.
 #[derive(Default)]
 pub(crate) struct FullStore(MemoryStore);
 
@@ -648,8 +652,7 @@ impl Store for FullStore {
         _: StoredResponse,
         _: Option<&str>,
     ) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let full = StoreError::Failed("no space is left on /secret/disk".into());
-        Box::pin(std::future::ready(Err(full)))
+        Box::pin(std::future::ready(Err(no_space())))
     }
 
     fn response(
@@ -657,6 +660,9 @@ impl Store for FullStore {
         owner: &Owner,
         id: &str,
     ) -> BoxFuture<'_, Result<Option<StoredResponse>, StoreError>> {
+        if id == "resp_broken" {
+            return Box::pin(std::future::ready(Err(no_space())));
+        }
         self.0.response(owner, id)
     }
 

@@ -272,7 +272,10 @@ async fn a_client_that_leaves_stops_running_tools() {
 
 #[tokio::test]
 async fn a_backend_that_fails_late_ends_the_stream_with_its_failure() {
-    let step = say("some words").fault(Fault::CutAfterEvents(3));
+    let step = say("some words")
+        .pieces(Pieces::Each(2))
+        .delay_ms(10)
+        .fault(Fault::CutAfterEvents(4));
     for dialect in ["open-responses", "openai"] {
         let behind = backend([step.clone()]).await;
         let served = Backend::Chat.setup(&behind).serve().await;

@@ -233,7 +233,9 @@ async fn a_failure_before_the_response_is_an_envelope_and_later_a_failed_respons
     for dialect in ["open-responses", "openai"] {
         let script = [
             Step::default().fault(Fault::status(429).with_header("retry-after", "3")),
-            say("some words").fault(Fault::error_event(3, "it broke")),
+            say("some words")
+                .delay_ms(20)
+                .fault(Fault::error_event(3, "it broke")),
             say("fine"),
         ];
         let (served, _) = serve(script).await;
@@ -339,7 +341,9 @@ async fn stored_responses_can_be_continued_on_every_connection() {
 async fn a_failed_continuation_forgets_what_it_went_on_from() {
     for is_late in [false, true] {
         let failing = if is_late {
-            say("x y z").fault(Fault::error_event(3, "it broke"))
+            say("x y z")
+                .delay_ms(20)
+                .fault(Fault::error_event(3, "it broke"))
         } else {
             Step::default().fault(Fault::status(500))
         };

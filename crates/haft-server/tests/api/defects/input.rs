@@ -1,10 +1,11 @@
 //! Input reaches the model (lines 1 to 8).
 
-use haft_core::{Item, Role};
+use haft_core::{ForcedChoice, Item, Role};
 use haft_models::testing::{call, say};
+use haft_models::{CapabilityOverrides, OpenAiChat};
 use serde_json::{Value, json};
 
-use crate::support::{BACKENDS, Backend, backend, function, serve};
+use crate::support::{BACKENDS, Backend, Setup, backend, function, serve};
 
 /// What the backend was told, as plain text.
 fn told(body: &Value) -> String {
@@ -163,7 +164,18 @@ async fn settings_are_forwarded_in_the_words_of_the_backend() {
         "text": {"format": {"type": "json_schema", "name": "number", "schema": schema, "strict": true}},
     });
     let behind = backend([call("look", json!({}))]).await;
-    let served = Backend::Chat.setup(&behind).serve().await;
+    // A server that nobody knows is forced by showing it nothing else; this one takes a name.
+    let model = OpenAiChat::new("m")
+        .base_url(&behind.base_url())
+        .api_key("k")
+        .with_capabilities(CapabilityOverrides {
+            forced_choice: Some(ForcedChoice::Named),
+            structured_output: Some(true),
+            structured_output_with_tools: Some(true),
+            parallel_calls: Some(true),
+            ..CapabilityOverrides::default()
+        });
+    let served = Setup::of(model).serve().await;
     served.create(body.clone()).await;
     let told = behind.received()[0].body.clone();
     assert_eq!(

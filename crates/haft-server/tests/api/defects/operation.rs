@@ -41,9 +41,13 @@ async fn what_the_operator_sets_has_an_effect() {
     assert_eq!(answer.error(), (413, "request_too_large", None));
     // The limits of the loop.
     let (tool, _) = echo("echo");
-    let script = [call("echo", json!({"text": "a"})), say("that was it")];
+    let script = [
+        call("echo", json!({"text": "a"})),
+        call("echo", json!({"text": "b"})),
+        say("that was it"),
+    ];
     let setup = Setup::of(ScriptedModel::new(script)).tools([tool]);
-    let setup = setup.options(|options| options.loop_options.max_rounds = 0);
+    let setup = setup.options(|options| options.loop_options.max_rounds = 1);
     let served = setup.serve().await;
     let body = json!({"input": "go", "tools": [{"type": "haft:echo"}]});
     let response = served.create(body).await;
@@ -64,6 +68,20 @@ async fn what_the_operator_sets_has_an_effect() {
     let served = setup.serve().await;
     let body = json!({"input": "go", "tools": [{"type": "file_search"}]});
     assert_eq!(served.post("/responses", body).await.status, 200);
+}
+
+/// §11.50: what cannot work is refused at the start, not with every request.
+#[test]
+fn a_limit_of_zero_is_refused_at_the_start() {
+    let mut options = haft_server::ServerOptions::default();
+    options.loop_options.max_rounds = 0;
+    let store = std::sync::Arc::new(haft_store::MemoryStore::new());
+    let built = haft_server::Server::builder(store)
+        .model(ModelEntry::new("m", ScriptedModel::new([] as [Step; 0])))
+        .options(options)
+        .build();
+    let error = built.err().expect("it was built");
+    assert!(error.to_string().contains("max_rounds"), "{error}");
 }
 
 /// §11.52
