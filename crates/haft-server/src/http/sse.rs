@@ -31,9 +31,12 @@ pub(super) async fn answer(
     loop {
         match timeout_at(deadline, follower.next()).await {
             Ok(Some(Signal::Events(events))) => first.extend(events),
-            // If the run was refused in this very moment, that is what comes next.
-            Ok(Some(Signal::Answering)) if follower.commitment.begin() => break,
-            Ok(Some(Signal::Answering)) => {}
+            Ok(Some(Signal::Answering)) => {
+                // If the run was refused in this very moment, that is what comes next.
+                if follower.commitment.begin() {
+                    break;
+                }
+            }
             Ok(Some(Signal::Refused(error))) => return Err(error),
             Ok(Some(Signal::Ended(_))) => {
                 is_over = true;
