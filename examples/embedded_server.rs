@@ -1,5 +1,9 @@
 //! The server as part of a program, with a tool of the program's own: it serves, asks itself, and
 //! stops.
+//!
+//! `cargo run -p haft-examples --example embedded_server`
+
+#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use std::sync::Arc;
 

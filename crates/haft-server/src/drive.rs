@@ -332,11 +332,13 @@ fn refusal(ended: &Result<(End, Usage), ApiError>, translator: &Translator) -> O
     if translator.finished_items() > 0 {
         return None;
     }
-    match ended {
-        Ok((End::Failed { reason, message }, _)) => Some(crate::failure::of_run(reason, message)),
-        Ok(_) => None,
-        Err(error) => Some(error.clone()),
-    }
+    let mut error = match ended {
+        Ok((End::Failed { reason, message }, _)) => crate::failure::of_run(reason, message),
+        Ok(_) => return None,
+        Err(error) => error.clone(),
+    };
+    error.must_not_retry = translator.has_run_tools();
+    Some(error)
 }
 
 fn record_of(item: &OutputItem) -> Record {

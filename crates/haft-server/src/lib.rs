@@ -27,5 +27,5 @@ pub use error::{ApiError, ErrorBody, ErrorCode};
 pub use models::ModelEntry;
 pub use options::{ApiKey, DialectChoice, ServerOptions};
 pub use sealed::KeyFileError;
-pub use server::{BuildError, Server, ServerBuilder};
+pub use server::{BuildError, Server, ServerBuilder, rotate_sealing_keys};
 pub use toolkit::UnsupportedTools;

@@ -1,7 +1,7 @@
 //! The server: put together, then served on a listener.
 
 use std::future::{Future, IntoFuture as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,9 @@ use crate::options::ServerOptions;
 use crate::orphans::settle_orphans;
 use crate::sealed::{KeyFileError, SealingKeys};
 use crate::toolkit::of_type;
+
+/// Where the keys are, in the data folder.
+const KEY_FILE: &str = "sealing-keys";
 
 /// How often what is too old is looked for.
 const CLEANING_PAUSE: Duration = Duration::from_mins(1);
@@ -162,7 +165,7 @@ impl ServerBuilder {
         let default = self.options.default_model.as_deref();
         let models = Models::new(self.models, default).ok_or(BuildError::NoModel)?;
         let keys = match &self.data_dir {
-            Some(directory) => SealingKeys::open(&directory.join("sealing-keys"))?,
+            Some(directory) => SealingKeys::open(&directory.join(KEY_FILE))?,
             None => SealingKeys::ephemeral()?,
         };
         Ok(Server {
@@ -213,6 +216,12 @@ fn register(catalog: &Catalog, tool_type: String, tool: ToolSource) -> Result<()
             Err(BuildError::Tool { tool_type, reason })
         }
     }
+}
+
+/// Adds a key by which the server of this data folder seals from its next start on. What was sealed
+/// before can still be opened.
+pub fn rotate_sealing_keys(data_dir: &Path) -> Result<(), KeyFileError> {
+    SealingKeys::rotate(&data_dir.join(KEY_FILE)).map(drop)
 }
 
 impl Server {

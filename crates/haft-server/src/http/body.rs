@@ -1,5 +1,7 @@
 //! Bodies of requests: JSON, declared as such, of bounded size and depth.
 
+use std::time::Duration;
+
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::HeaderMap;
@@ -7,6 +9,9 @@ use axum::http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use crate::error::{ApiError, ErrorCode};
+
+/// How long a body may take to arrive.
+const MAX_WAIT: Duration = Duration::from_mins(2);
 
 /// Reads a body as JSON.
 pub(super) async fn read_json(request: Request, limit: usize) -> Result<Value, ApiError> {
@@ -48,7 +53,15 @@ pub(super) async fn read_optional_json(
 }
 
 async fn read(body: Body, limit: usize) -> Result<bytes::Bytes, ApiError> {
-    to_bytes(body, limit).await.map_err(|error| {
+    let read = tokio::time::timeout(MAX_WAIT, to_bytes(body, limit)).await;
+    let read = read.map_err(|_| {
+        let message = format!(
+            "the body was not there after {} seconds: send it again, faster or in pieces",
+            MAX_WAIT.as_secs()
+        );
+        ApiError::new(ErrorCode::InvalidJson, message)
+    })?;
+    read.map_err(|error| {
         let is_too_large = std::error::Error::source(&error)
             .is_some_and(|source| source.to_string().contains("length limit"));
         if is_too_large {

@@ -14,6 +14,10 @@ use super::items::{OpenItem, Opening, OutputItem, Piece, Place, Shown};
 
 /// The answer that is being written.
 #[derive(Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one answer"
+)]
 pub(super) struct Answer {
     choice: Option<ToolChoice>,
     entries: BTreeMap<usize, Entry>,

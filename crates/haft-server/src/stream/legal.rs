@@ -112,6 +112,21 @@ const FIELDS: [&str; 31] = [
     "prompt_cache_key",
 ];
 
+/// Whether the lifecycle begins as it must.
+fn check_begin(at: usize, kind: &str) -> Checked {
+    let is_begin = matches!(
+        kind,
+        "response.created" | "response.queued" | "response.in_progress"
+    );
+    let is_right = match at {
+        0 => kind == "response.created",
+        1 => is_begin && kind != "response.created",
+        2 => !is_begin || kind == "response.in_progress",
+        _ => !is_begin,
+    };
+    demand(is_right, "the lifecycle does not begin as it must")
+}
+
 impl Stream {
     fn take(&mut self, at: usize, event: &Value) -> Checked {
         demand(!self.is_over, "something comes after the terminal event")?;
@@ -120,18 +135,7 @@ impl Stream {
             "the number is not the next one",
         )?;
         let kind = text(event, "type")?;
-        match (at, kind) {
-            (0, "response.created") => {}
-            (0, _) => return Err("the first event is not `response.created`".into()),
-            (_, "response.created") => return Err("there are two lifecycles".into()),
-            (1, "response.queued" | "response.in_progress") => {}
-            (1, _) => return Err("the second event is not `response.in_progress`".into()),
-            (2, "response.in_progress") => {}
-            (_, "response.queued" | "response.in_progress") => {
-                return Err("a lifecycle event in the wrong place".into());
-            }
-            _ => {}
-        }
+        check_begin(at, kind)?;
         demand(
             !self.has_error || kind == "response.failed",
             "`error` is not followed by `response.failed`",

@@ -25,6 +25,10 @@ const NEVER_RAN: &str = "Not executed: the response ended before the call was wh
 
 /// What the translation of a run depends on, besides its events.
 #[derive(Debug, Clone, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent wishes of one request"
+)]
 pub(crate) struct Translation {
     /// What each tool is for the client, by the name that the model calls it by.
     pub(crate) tools: HashMap<String, Shown>,
@@ -57,6 +61,8 @@ pub(crate) struct Translator {
     unexecuted: Vec<(String, CallOutput)>,
     /// Whether the last answer showed anything.
     has_answer: bool,
+    /// Whether a tool of this server was started.
+    has_run_tools: bool,
 }
 
 #[derive(Debug)]
@@ -140,6 +146,7 @@ impl Translator {
             pending: HashMap::new(),
             unexecuted: Vec::new(),
             has_answer: false,
+            has_run_tools: false,
         }
     }
 
@@ -161,6 +168,11 @@ impl Translator {
     /// How many items are finished.
     pub(crate) fn finished_items(&self) -> usize {
         self.output.items.iter().flatten().count()
+    }
+
+    /// Whether a tool ran here: then the request must not be repeated.
+    pub(crate) fn has_run_tools(&self) -> bool {
+        self.has_run_tools
     }
 
     fn write_response(&mut self, kind: &'static str) {
@@ -244,6 +256,7 @@ impl Translator {
                     turn: self.turn,
                 },
             ),
+            EventKind::ToolStarted { .. } => self.has_run_tools = true,
             EventKind::ItemAdded { item, .. } => self.item_added(item),
             EventKind::ToolProgress { call_id, progress } => {
                 if let Some(running) = self.running.get(&call_id)
@@ -344,10 +357,10 @@ impl Translator {
                 self.answer.drop_waiting();
             }
             // A call of the client that was not made: the history needs its end.
-            Item::FunctionCallOutput(output) => {
-                if self.pending.remove(&output.call_id) == Some(ItemStatus::Completed) {
-                    self.unexecuted.push((output.call_id, output.output));
-                }
+            Item::FunctionCallOutput(output)
+                if self.pending.remove(&output.call_id) == Some(ItemStatus::Completed) =>
+            {
+                self.unexecuted.push((output.call_id, output.output));
             }
             _ => {}
         }

@@ -818,3 +818,33 @@ async fn a_compaction_that_is_cancelled_ends_as_cancelled() {
     assert_eq!(response["status"], "cancelled");
     assert_eq!(response["output"], json!([]));
 }
+
+#[tokio::test]
+async fn what_was_sealed_before_a_rotation_of_keys_opens_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = async || {
+        let mut setup = Setup::of(haft_models::OfflineModel::new());
+        setup.data_dir = Some(folder.path().to_owned());
+        setup.serve().await
+    };
+    let body = json!({"model": "default", "input": "Remember: the sky is green."});
+    let before = serve()
+        .await
+        .post("/responses/compact", body.clone())
+        .await
+        .ok();
+    haft_server::rotate_sealing_keys(folder.path()).unwrap();
+    let served = serve().await;
+    let after = served.post("/responses/compact", body).await.ok();
+    for compacted in [&before, &after] {
+        let response = served.create(json!({"input": compacted["output"]})).await;
+        assert_eq!(response["status"], "completed");
+    }
+    let sealed = |compacted: &serde_json::Value| {
+        let items = compacted["output"].as_array().unwrap();
+        let text = items.last().unwrap()["encrypted_content"].as_str().unwrap();
+        // The key's own id comes first.
+        text.split('.').nth(1).unwrap()[..5].to_owned()
+    };
+    assert_ne!(sealed(&before), sealed(&after), "another key seals now");
+}

@@ -60,6 +60,7 @@ fn row(answer: &Answer) -> Row {
 }
 
 /// What requests are refused with, by their bodies.
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn bodies() -> Vec<(Value, u16, &'static str, &'static str, Option<&'static str>)> {
     const BAD: &str = "invalid_request";
     let call = json!({"type": "function_call", "call_id": "c", "name": "a", "arguments": "{}"});

@@ -103,7 +103,7 @@ impl SilentBackend {
             while let Ok((mut socket, _)) = listener.accept().await {
                 let tell = tell.clone();
                 tokio::spawn(async move {
-                    let mut buffer = [0; 65536];
+                    let mut buffer = vec![0; 65536];
                     let _ = socket.read(&mut buffer).await;
                     let _ = tell.send(Noticed::Asked);
                     let _ = socket.write_all(beginning.as_bytes()).await;

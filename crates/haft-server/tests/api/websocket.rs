@@ -374,12 +374,11 @@ async fn a_continuation_that_is_refused_forgets_too_and_stored_ones_are_found_ag
         socket
             .create(json!({"input": "b", "previous_response_id": first["id"]}))
             .await;
-        match code {
-            Some(code) => assert_eq!(socket.refused().await.1, code),
-            None => {
-                let turn = socket.turn().await;
-                assert_eq!(turn.last().unwrap()["type"], "response.completed");
-            }
+        if let Some(code) = code {
+            assert_eq!(socket.refused().await.1, code);
+        } else {
+            let turn = socket.turn().await;
+            assert_eq!(turn.last().unwrap()["type"], "response.completed");
         }
     }
 }

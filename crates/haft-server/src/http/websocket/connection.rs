@@ -166,8 +166,8 @@ impl Connection {
     }
 
     async fn turn(&mut self, body: Map<String, Value>) -> Result<(), Gone> {
-        let text = |key: &str| body.get(key).and_then(Value::as_str).map(str::to_owned);
-        let (stream_id, previous) = (text("stream_id"), text("previous_response_id"));
+        let previous = body.get("previous_response_id").and_then(Value::as_str);
+        let previous = previous.map(str::to_owned);
         let request = responses::read(&self.app, Value::Object(body), Door::WebSocket);
         let mut request = match request {
             Ok(request) => request,
@@ -180,7 +180,7 @@ impl Connection {
             Ok(job) => job,
             Err(error) => return self.refuse(&error, previous.as_deref()).await,
         };
-        let stream_id = stream_id.as_deref();
+        let stream_id = request.stream_id.as_deref();
         if !request.generate {
             let (events, ended) = job.warm_up(&self.app).await;
             self.tell(&events, stream_id).await?;

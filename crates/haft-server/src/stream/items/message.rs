@@ -48,7 +48,7 @@ struct PartEvent<'e> {
 impl OpenMessage {
     pub(super) fn text(&mut self, text: &str, place: &Place, writer: &mut Writer) {
         #[derive(Serialize)]
-        struct Delta<'e> {
+        struct Told<'e> {
             #[serde(flatten)]
             place: &'e Place,
             content_index: usize,
@@ -59,7 +59,7 @@ impl OpenMessage {
             return;
         }
         self.open_part(PartKind::Text, place, writer).push_str(text);
-        let delta = Delta {
+        let delta = Told {
             place,
             content_index: self.closed.len(),
             delta: text,
@@ -70,7 +70,7 @@ impl OpenMessage {
 
     pub(super) fn refusal(&mut self, text: &str, place: &Place, writer: &mut Writer) {
         #[derive(Serialize)]
-        struct Delta<'e> {
+        struct Told<'e> {
             #[serde(flatten)]
             place: &'e Place,
             content_index: usize,
@@ -81,7 +81,7 @@ impl OpenMessage {
         }
         self.open_part(PartKind::Refusal, place, writer)
             .push_str(text);
-        let delta = Delta {
+        let delta = Told {
             place,
             content_index: self.closed.len(),
             delta: text,

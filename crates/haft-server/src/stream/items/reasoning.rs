@@ -29,7 +29,7 @@ enum Channel {
 impl OpenReasoning {
     pub(super) fn thought(&mut self, text: &str, place: &Place, writer: &mut Writer) {
         #[derive(Serialize)]
-        struct Delta<'e> {
+        struct Told<'e> {
             #[serde(flatten)]
             place: &'e Place,
             content_index: usize,
@@ -52,7 +52,7 @@ impl OpenReasoning {
         if let Some(open) = self.content.last_mut() {
             open.push_str(text);
         }
-        let delta = Delta {
+        let delta = Told {
             place,
             content_index: self.content.len() - 1,
             delta: text,
@@ -62,7 +62,7 @@ impl OpenReasoning {
 
     pub(super) fn summary(&mut self, part: usize, text: &str, place: &Place, writer: &mut Writer) {
         #[derive(Serialize)]
-        struct Delta<'e> {
+        struct Told<'e> {
             #[serde(flatten)]
             place: &'e Place,
             summary_index: usize,
@@ -86,7 +86,7 @@ impl OpenReasoning {
             open.push_str(text);
         }
         self.told.entry(part).or_default().push_str(text);
-        let delta = Delta {
+        let delta = Told {
             place,
             summary_index: self.summary.len() - 1,
             delta: text,

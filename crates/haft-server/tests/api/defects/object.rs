@@ -7,8 +7,11 @@ use serde_json::{Value, json};
 use crate::support::{Setup, function, last, serve};
 use crate::tools::echo;
 
-/// Every field with the test that its type must pass.
-const FIELDS: [(&str, fn(&Value) -> bool); 31] = [
+/// The test that a field's type must pass.
+type HasType = fn(&Value) -> bool;
+
+/// Every field with its test.
+const FIELDS: [(&str, HasType); 31] = [
     ("id", is_text),
     ("object", is_text),
     ("created_at", Value::is_i64),
