@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use haft_core::{Cancel, ModelErrorKind, Owner, StoredItem, StoredResponse, Usage};
+use haft_core::{Cancel, ModelErrorKind, Owner, StoreError, StoredItem, StoredResponse, Usage};
 use haft_engine::{End, EventKind, FailedReason};
 use serde_json::value::to_raw_value;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -28,6 +28,12 @@ pub(crate) const MAX_STALL: Duration = Duration::from_mins(2);
 
 /// How often a request is repeated with less of its context.
 const MAX_SHORTENINGS: usize = 8;
+
+/// How often a store that has too much to write is asked to store a response.
+const STORE_TRIES: u32 = 20;
+
+/// The pause between two of these times.
+const STORE_PAUSE: Duration = Duration::from_millis(250);
 
 /// What a follower hears.
 pub(crate) enum Signal {
@@ -156,7 +162,7 @@ pub(crate) struct Job {
 
 impl Job {
     /// Starts it for somebody who is there; it ends when he goes away.
-    pub(crate) fn follow(self, app: Arc<App>, wants_events: bool) -> Follower {
+    pub(crate) fn follow(self, app: &Arc<App>, wants_events: bool) -> Follower {
         let (sender, signals) = mpsc::channel(64);
         let commitment = Arc::new(Commitment::default());
         let cancel = self.plan.cancel.clone();
@@ -166,7 +172,7 @@ impl Job {
             wants_events,
             is_gone: false,
         };
-        let driven = self.drive(Arc::clone(&app), listener);
+        let driven = self.drive(Arc::clone(app), listener);
         app.lifetime.spawn(driven);
         Follower {
             signals,
@@ -354,16 +360,21 @@ async fn keep(app: &App, place: &Place, finished: Finished) -> Finished {
         crate::wire::ResponseStatus::Failed | crate::wire::ResponseStatus::Cancelled
     );
     let append_to = place.conversation.as_deref().filter(|_| is_whole);
-    let Some(response) = place.response(&finished.resource, &finished.items, true) else {
-        return finished;
-    };
-    let put = app
-        .store
-        .put_response(&place.owner, response, append_to)
-        .await;
-    match put {
-        Ok(_) => finished,
-        Err(error) => finished.unstored(&store_failed(error)),
+    let mut tries = 1;
+    loop {
+        let Some(response) = place.response(&finished.resource, &finished.items, true) else {
+            return finished;
+        };
+        let put = app.store.put_response(&place.owner, response, append_to);
+        match put.await {
+            Ok(_) => return finished,
+            // What took minutes to make is worth some seconds of waiting.
+            Err(StoreError::Busy) if tries < STORE_TRIES => {
+                tries += 1;
+                tokio::time::sleep(STORE_PAUSE).await;
+            }
+            Err(error) => return finished.unstored(&store_failed(error)),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use haft_core::{Cancel, Owner, Store, StoredEvent, StoredItem};
+use haft_core::{Cancel, Owner, Store, StoreError, StoredEvent, StoredItem};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
@@ -13,6 +13,9 @@ use crate::stream::WireEvent;
 
 /// How long events wait before they are written down, so that many are written at once.
 const WRITE_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often a store that has too much to write is asked to take the same events.
+const BUSY_TRIES: u32 = 50;
 
 /// The responses that run in the background of this process.
 #[derive(Default)]
@@ -162,15 +165,26 @@ impl LiveRun {
     pub(crate) async fn write_events(self: Arc<Self>, store: Arc<dyn Store>) {
         let mut watch = self.watch();
         let mut done = 0;
+        let mut tries = 1;
         loop {
             let state = *watch.borrow_and_update();
             if state.events > done {
                 let events = self.between(done, state.events);
                 let count = events.len();
-                let stored = events.into_iter().filter_map(stored_event).collect();
-                if let Err(error) = store.append_events(&self.owner, &self.id, stored).await {
-                    tracing::error!(%error, id = self.id, "events cannot be stored");
+                let stored = events.iter().filter_map(stored_event).collect();
+                match store.append_events(&self.owner, &self.id, stored).await {
+                    // A log without holes is worth some seconds of waiting.
+                    Err(StoreError::Busy) if tries < BUSY_TRIES => {
+                        tries += 1;
+                        tokio::time::sleep(WRITE_PAUSE).await;
+                        continue;
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, id = self.id, "events cannot be stored");
+                    }
+                    Ok(()) => {}
                 }
+                tries = 1;
                 done += count;
                 self.written.send_replace(done);
                 continue;
@@ -188,7 +202,7 @@ impl LiveRun {
     }
 }
 
-pub(crate) fn stored_event(event: WireEvent) -> Option<StoredEvent> {
+pub(crate) fn stored_event(event: &WireEvent) -> Option<StoredEvent> {
     Some(StoredEvent {
         sequence_number: event.sequence_number,
         json: RawValue::from_string(event.json.to_string()).ok()?,

@@ -28,7 +28,7 @@ pub(crate) async fn settle_orphans(app: &App) -> Result<usize, ApiError> {
         orphan.output = log.items;
         let events = fail(app, &owner, orphan, log.next, &stopped()).await?;
         if !events.is_empty() {
-            let events = events.into_iter().filter_map(stored_event).collect();
+            let events = events.iter().filter_map(stored_event).collect();
             let append = app.store.append_events(&owner, &id, events).await;
             append.map_err(store_failed)?;
         }

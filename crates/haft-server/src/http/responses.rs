@@ -32,10 +32,10 @@ pub(super) async fn create(
     } else if request.stream {
         let wait = app.options.answer_wait;
         let keep_alive = app.options.keep_alive;
-        let follower = job.follow(app, true);
+        let follower = job.follow(&app, true);
         sse::answer(follower, caller.dialect, wait, keep_alive).await?
     } else {
-        let ended = finish(job.follow(app, false)).await?;
+        let ended = finish(job.follow(&app, false)).await?;
         reply::ok(&dialected(ended.resource, caller.dialect))
     };
     if let Some(warning) = warning {

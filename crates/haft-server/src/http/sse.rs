@@ -31,12 +31,9 @@ pub(super) async fn answer(
     loop {
         match timeout_at(deadline, follower.next()).await {
             Ok(Some(Signal::Events(events))) => first.extend(events),
-            Ok(Some(Signal::Answering)) => {
-                // If the run was refused in this very moment, that is what comes next.
-                if follower.commitment.begin() {
-                    break;
-                }
-            }
+            // If the run was refused in this very moment, that is what comes next.
+            Ok(Some(Signal::Answering)) | Err(_) if follower.commitment.begin() => break,
+            Ok(Some(Signal::Answering)) => {}
             Ok(Some(Signal::Refused(error))) => return Err(error),
             Ok(Some(Signal::Ended(_))) => {
                 is_over = true;
@@ -46,7 +43,6 @@ pub(super) async fn answer(
                 let message = "the run broke off without saying why";
                 return Err(ApiError::new(ErrorCode::ServerError, message));
             }
-            Err(_) if follower.commitment.begin() => break,
             // The one who says so must get his turn.
             Err(_) => tokio::task::yield_now().await,
         }

@@ -12,13 +12,10 @@ mod visible;
 pub(crate) use ids::new_id;
 pub(crate) use list::{ListPage, unknown_after};
 pub(crate) use query::{ItemsQuery, RetrieveQuery};
-pub(crate) use read::{
-    ConversationBody, Door, ItemsBody, Standing, Vocabulary, standing_in, validate_choice,
-};
+pub(crate) use read::{ConversationBody, Door, ItemsBody, Vocabulary};
 pub(crate) use request::{
-    CreateRequest, CustomTool, FunctionTool, Include, InputItem, InputRecord, ReasoningOptions,
-    RequestEcho, RequestTool, RequestToolKind, TextFormat, TextOptions, Truncation, WireChoice,
-    WireChoiceMode, WireToolName,
+    CreateRequest, CustomTool, FunctionTool, Include, InputItem, RequestTool, RequestToolKind,
+    TextFormat, Truncation, WireChoice, WireChoiceMode, WireToolName,
 };
 pub(crate) use resource::{
     IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, usage_json,

@@ -58,12 +58,6 @@ pub(crate) enum ResponseStatus {
     Cancelled,
 }
 
-impl ResponseStatus {
-    pub(crate) fn is_finished(self) -> bool {
-        !matches!(self, Self::Queued | Self::InProgress)
-    }
-}
-
 /// Which limit was reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IncompleteDetails {

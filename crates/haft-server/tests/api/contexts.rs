@@ -163,3 +163,25 @@ async fn a_get_without_upgrade_is_told_what_is_allowed() {
     assert_eq!(answer.error(), (405, "method_not_allowed", None));
     assert_eq!(answer.headers["allow"], "POST");
 }
+
+#[tokio::test]
+async fn a_page_behind_an_item_that_is_not_there_is_refused_alike_everywhere() {
+    let served = Setup::of(OfflineModel::new()).serve().await;
+    let conversation = served.post("/conversations", json!({})).await.ok();
+    let body = json!({"input": "hi", "conversation": conversation["id"]});
+    let response = served.create(body).await;
+    let lists = [
+        format!(
+            "/responses/{}/input_items",
+            response["id"].as_str().unwrap()
+        ),
+        format!(
+            "/conversations/{}/items",
+            conversation["id"].as_str().unwrap()
+        ),
+    ];
+    for list in lists {
+        let answer = served.get(&format!("{list}?after=msg_none")).await;
+        assert_eq!(answer.error(), (404, "item_not_found", Some("after")));
+    }
+}

@@ -20,7 +20,7 @@ struct Stoppable {
     address: String,
     store: Arc<dyn Store>,
     stop: oneshot::Sender<()>,
-    served: JoinHandle<std::io::Result<()>>,
+    end: JoinHandle<std::io::Result<()>>,
 }
 
 impl Stoppable {
@@ -44,21 +44,21 @@ impl Stoppable {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (stop, stopped) = oneshot::channel();
-        let served = tokio::spawn(server.serve(listener, async {
+        let end = tokio::spawn(server.serve(listener, async {
             let _ = stopped.await;
         }));
         Self {
             address,
             store,
             stop,
-            served,
+            end,
         }
     }
 
     /// Stops it, waits for its end, and gives what it stored.
     async fn stop(self) -> Arc<dyn Store> {
         let _ = self.stop.send(());
-        self.served.await.unwrap().unwrap();
+        self.end.await.unwrap().unwrap();
         self.store
     }
 

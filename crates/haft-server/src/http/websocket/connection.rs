@@ -187,7 +187,7 @@ impl Connection {
             self.remember(ended, previous.as_deref());
             return Ok(());
         }
-        let follower = job.follow(Arc::clone(&self.app), true);
+        let follower = job.follow(&self.app, true);
         match self.follow(follower, stream_id).await? {
             Ok(ended) => self.remember(ended, previous.as_deref()),
             Err(error) => self.refuse(&error, previous.as_deref()).await?,

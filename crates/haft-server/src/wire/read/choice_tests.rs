@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::choice::{Standing, standing_in, validate_choice};
 use super::refusals::{check_refused, rows};
 use super::*;
 use crate::error::ErrorCode;

@@ -76,7 +76,7 @@ impl CreateRequest {
     /// Reads a body that came in by `door`.
     ///
     /// A `tool_choice` that names a tool which only the history could have loaded is let through:
-    /// whoever knows the history checks it with [`validate_choice`](super::validate_choice).
+    /// whoever knows the history checks it.
     pub(crate) fn read(body: Value, door: Door, words: &Vocabulary<'_>) -> Read<Self> {
         let mut fields = Fields::of(body, "")?;
         for field in door.ignored() {

@@ -34,7 +34,6 @@ use haft_hydrate::JsonSchemaFactory;
 
 use crate::error::ApiError;
 
-pub(crate) use choice::{Standing, standing_in, validate_choice};
 pub(crate) use conversation::{ConversationBody, ItemsBody};
 pub(crate) use options::json_schema;
 pub(crate) use parts::{IMAGE_DETAILS, file, image_url};
