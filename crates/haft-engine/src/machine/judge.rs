@@ -69,7 +69,7 @@ impl Machine {
             return true;
         };
         let for_caller = is_cut(last) && self.is_for_caller(&last.name);
-        for_caller || self.output_room() == Some(0)
+        for_caller || self.has_no_room()
     }
 
     fn is_for_caller(&self, name: &str) -> bool {

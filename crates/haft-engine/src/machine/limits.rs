@@ -48,6 +48,16 @@ impl Machine {
         Some(limit.saturating_sub(used))
     }
 
+    /// Whether the answer's token limit leaves nothing to ask the model for. Providers refuse limits
+    /// below a few tokens, so a rest of that size is none; a limit that was so small from the start
+    /// is theirs to judge.
+    pub(super) fn has_no_room(&mut self) -> bool {
+        const SMALLEST: u64 = 16;
+        let is_begun = self.progress().usage.output_tokens > 0;
+        let room = self.output_room();
+        room.is_some_and(|room| room == 0 || (is_begun && room < SMALLEST))
+    }
+
     pub(super) fn end_by_budget(&mut self, message: String) {
         self.end_incomplete(IncompleteReason::Budget, message);
     }

@@ -25,7 +25,7 @@ impl Machine {
         if let Some(message) = self.exceeded_budget() {
             return self.end_by_budget(message);
         }
-        if self.output_room() == Some(0) {
+        if self.has_no_room() {
             return self.end_incomplete(
                 IncompleteReason::MaxOutputTokens,
                 "No output tokens are left for another answer.",

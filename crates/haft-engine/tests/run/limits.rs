@@ -282,6 +282,27 @@ async fn what_is_left_of_the_output_limit_goes_with_each_request() {
 }
 
 #[tokio::test]
+async fn a_rest_that_no_provider_takes_is_the_end_at_the_output_limit() {
+    let first = Reply::Answer(calling([("a", "echo", "{}")]).with_usage(10, 90));
+    let model = Script::new([first]);
+    let options = ModelOptions {
+        max_output_tokens: Some(100),
+        ..ModelOptions::default()
+    };
+    let outcome = Run::new(model.clone())
+        .tools([echo()])
+        .model_options(options)
+        .user("go")
+        .await
+        .unwrap();
+    let End::Incomplete { reason, .. } = outcome.end else {
+        panic!("{:?}", outcome.end);
+    };
+    assert_eq!(reason, IncompleteReason::MaxOutputTokens);
+    assert_eq!(model.received().len(), 1);
+}
+
+#[tokio::test]
 async fn a_cancel_before_the_start_sends_nothing_more() {
     let cancel = Cancel::new();
     cancel.cancel();
