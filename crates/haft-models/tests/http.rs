@@ -185,6 +185,28 @@ async fn an_endless_answer_is_refused() {
 }
 
 #[tokio::test]
+async fn an_answer_with_endless_calls_is_refused() {
+    let calls = (0..1025).map(|index| {
+        json!({"index": index, "id": format!("call_{index}"), "type": "function",
+               "function": {"name": "f", "arguments": "{}"}})
+    });
+    let pieces = calls.clone().map(|call| {
+        let delta = json!({"choices": [{"delta": {"tool_calls": [call]}}]});
+        format!("data: {delta}\n\n")
+    });
+    let end = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n";
+    let streamed = Reply::sse(&(pieces.collect::<String>() + end));
+    let message = json!({"content": null, "tool_calls": calls.collect::<Vec<_>>()});
+    let whole =
+        json!({"id": "r", "choices": [{"message": message, "finish_reason": "tool_calls"}]});
+    for reply in [streamed, Reply::json(200, whole)] {
+        let error = error_of(reply).await;
+        assert_eq!(error.kind, ModelErrorKind::Protocol, "{error}");
+        assert!(error.message.contains("1024 items"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_address_is_told_by_the_first_request() {
     let error = answer_of(&OpenAiChat::new("m").base_url("nowhere"), asked())
         .await

@@ -32,9 +32,34 @@ pub(crate) const WIRE_ID: &str = "wire_id";
 /// Where a lifter puts its events.
 pub(crate) type Events = VecDeque<ModelEvent>;
 
+/// How many items an answer may have: no model writes so many, and whoever works on them looks at all
+/// of them for each.
+const MAX_ITEMS: usize = 1024;
+
 /// Events that are all there.
 pub(crate) fn ready(events: Events) -> ModelStream {
-    Box::pin(futures_util::stream::iter(events.into_iter().map(Ok)))
+    let events = events
+        .into_iter()
+        .map(|event| match one_too_many(&event) {
+            Some(error) => Err(error),
+            None => Ok(event),
+        })
+        .scan(false, |has_failed, event| {
+            let is_over = std::mem::replace(has_failed, event.is_err());
+            (!is_over).then_some(event)
+        });
+    Box::pin(futures_util::stream::iter(events))
+}
+
+/// What is wrong with an answer that begins another item, if it has too many.
+fn one_too_many(event: &ModelEvent) -> Option<ModelError> {
+    match event {
+        ModelEvent::ItemStarted { index, .. } if *index >= MAX_ITEMS => Some(ModelError::new(
+            ModelErrorKind::Protocol,
+            format!("the answer has more than {MAX_ITEMS} items"),
+        )),
+        _ => None,
+    }
 }
 
 /// A frame that is not what the protocol says.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::stream::unfold;
 use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream};
 
-use super::Events;
+use super::{Events, one_too_many};
 use crate::frame::{FrameError, Frames};
 use crate::http::Body;
 use crate::http::finished;
@@ -78,6 +78,12 @@ impl<F: Frames, L: Lift<Frame = F::Frame>> State<F, L> {
     async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
         loop {
             if let Some(event) = self.events.pop_front() {
+                if let Some(error) = one_too_many(&event) {
+                    self.is_over = true;
+                    self.failure = None;
+                    self.events.clear();
+                    return Some(Err(error));
+                }
                 return Some(Ok(event));
             }
             // An error waits until the events before it are out.
