@@ -3,6 +3,7 @@
 mod app;
 mod chat;
 mod compaction;
+mod connections;
 mod context;
 mod drive;
 mod error;

@@ -55,6 +55,11 @@ impl Lifetime {
         self.stopping.cancelled().await;
     }
 
+    /// The signal that nothing new is to begin, for somebody who outlives this borrow.
+    pub(crate) fn stopping_signal(&self) -> Cancel {
+        self.stopping.clone()
+    }
+
     /// Waits until every task has ended, which can only be after [`stop`](Self::stop).
     pub(crate) async fn ended(&self) {
         self.tasks.wait().await;

@@ -14,6 +14,9 @@ use crate::stream::WireEvent;
 /// How long events wait before they are written down, so that many are written at once.
 const WRITE_PAUSE: Duration = Duration::from_millis(100);
 
+/// How much of a run's events one follower holds at once.
+const PAGE_BYTES: usize = 256 * 1024;
+
 /// How often a store that has too much to write is asked to take the same events.
 const BUSY_TRIES: u32 = 50;
 
@@ -133,6 +136,21 @@ impl LiveRun {
         events.get(start..end).unwrap_or_default().to_vec()
     }
 
+    /// Some events from a place on, not behind another: as many as one follower may hold at once. One
+    /// who does not read keeps the others' memory free.
+    pub(crate) fn page(&self, start: usize, end: usize) -> Vec<WireEvent> {
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bytes = 0;
+        let page = events.get(start..end).unwrap_or_default().iter();
+        page.take_while(|event| {
+            let is_first = bytes == 0;
+            bytes += event.json.len();
+            is_first || bytes <= PAGE_BYTES
+        })
+        .cloned()
+        .collect()
+    }
+
     /// The items that are done, by their places; none where events are not kept.
     pub(crate) fn finished_items(&self) -> Vec<StoredItem> {
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,4 +225,36 @@ pub(crate) fn stored_event(event: &WireEvent) -> Option<StoredEvent> {
         sequence_number: event.sequence_number,
         json: RawValue::from_string(event.json.to_string()).ok()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(number: u64, size: usize) -> WireEvent {
+        WireEvent {
+            sequence_number: number,
+            kind: "x".into(),
+            json: "a".repeat(size).into(),
+        }
+    }
+
+    #[test]
+    fn a_follower_holds_only_some_of_a_long_run_at_once() {
+        let live = LiveRun::new(Owner::default(), "resp_1".into(), Cancel::new(), true);
+        let large = PAGE_BYTES / 2;
+        live.add(vec![event(0, large), event(1, large), event(2, large)]);
+        live.add(vec![event(3, 10 * PAGE_BYTES), event(4, 1)]);
+        let numbers = |start, end| -> Vec<u64> {
+            let page = live.page(start, end);
+            page.iter().map(|event| event.sequence_number).collect()
+        };
+        assert_eq!(numbers(0, 5), [0, 1]);
+        assert_eq!(numbers(2, 5), [2]);
+        assert_eq!(numbers(3, 5), [3], "one that is too large comes alone");
+        assert_eq!(numbers(4, 5), [4]);
+        assert_eq!(numbers(0, 1), [0]);
+        assert!(numbers(5, 5).is_empty());
+        assert!(numbers(usize::MAX, 5).is_empty());
+    }
 }

@@ -1,18 +1,18 @@
 //! The server: put together, then served on a listener.
 
-use std::future::{Future, IntoFuture as _};
+use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::serve::ListenerExt as _;
 use haft_catalog::Catalog;
 use haft_core::{CustomKind, Retention, Store, ToolSource};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::app::{App, ConversationLocks, now};
+use crate::connections;
 use crate::http;
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
@@ -261,45 +261,32 @@ impl Server {
             Err(error) => return Err(std::io::Error::other(error)),
         }
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
-        let app = Arc::clone(&self.app);
-        let served = axum::serve(listener.tap_io(send_at_once), self.router())
-            .with_graceful_shutdown(async move {
-                shutdown.await;
-                app.lifetime.stop();
-            });
         let lifetime = &self.app.lifetime;
+        let patience = connections::Patience::default();
+        let served = connections::serve(listener, self.router(), lifetime, patience);
         let wait = self.app.options.stop_wait;
         let over = async {
-            let served = served.into_future().await;
+            served.await;
             // Connections that became WebSockets, and what runs in the background.
-            lifetime.stop();
             lifetime.ended().await;
-            served
         };
         let overdue = async {
-            lifetime.stopping().await;
+            shutdown.await;
+            lifetime.stop();
             self.app.live.cancel_all();
             tokio::time::sleep(wait).await;
         };
-        let served = tokio::select! {
-            served = over => served,
+        tokio::select! {
+            () = over => {}
             () = overdue => {
                 tracing::warn!("some requests did not end in time: they are cancelled");
                 if !lifetime.halt(wait).await {
                     tracing::error!("some requests did not end although they were cancelled");
                 }
-                Ok(())
             }
-        };
+        }
         cleaner.abort();
-        served
-    }
-}
-
-/// Events are small and each is waited for.
-fn send_at_once(connection: &mut TcpStream) {
-    if let Err(error) = connection.set_nodelay(true) {
-        tracing::debug!(%error, "a connection collects what it sends");
+        Ok(())
     }
 }
 

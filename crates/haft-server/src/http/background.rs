@@ -106,7 +106,7 @@ impl sse::Source for FollowLive {
             }
             let mut watch = self.live.watch();
             let state = *watch.borrow_and_update();
-            let events = self.live.between(self.next, state.shown);
+            let events = self.live.page(self.next, state.shown);
             if !events.is_empty() {
                 self.next += events.len();
                 return Poll::Ready(Some(events));
