@@ -314,7 +314,8 @@ impl Model for OpenAiChat {
             },
             none_choice: is_openai,
             native_deferred_loading: false,
-            image_input: is_openai,
+            // Part of the protocol. A model that cannot see says so, and nothing is left out.
+            image_input: true,
             file_input: is_openai,
             video_input: false,
             structured_output: true,

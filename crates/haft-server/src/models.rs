@@ -94,6 +94,8 @@ impl Models {
             return Ok(&self.entries[self.default]);
         };
         let found = self.entries.iter().find(|entry| entry.is_called(name));
+        // Where no entry bears the name, it means what it says.
+        let found = found.or_else(|| (name == "default").then(|| &self.entries[self.default]));
         found.ok_or_else(|| {
             let known: Vec<_> = self
                 .entries

@@ -95,7 +95,7 @@ impl Welcome<'_> {
         let address = SocketAddr::new(ip, self.address.port());
         let mut body = json!({
             "model": self.choice.default_model,
-            "input": "What time is it in Oslo?",
+            "input": "What time is it?",
             "stream": true,
         });
         if self.tools.iter().any(|tool| tool == FIRST_TOOL) {

@@ -200,6 +200,8 @@ impl Model for OfflineModel {
             parallel_calls: true,
             forced_choice: ForcedChoice::Named,
             none_choice: true,
+            // It looks at nothing, and says that it is no model.
+            image_input: true,
             ..Capabilities::default()
         }
     }

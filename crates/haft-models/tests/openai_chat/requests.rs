@@ -85,7 +85,12 @@ async fn images_in_an_output_follow_in_the_users_name() {
     // The question is only about what tools gave.
     let entries = request.conversation.entries().iter().skip(1);
     request.conversation = entries.map(|entry| entry.item().clone()).collect();
-    let blind = |model: OpenAiChat| model.with_capabilities(CapabilityOverrides::default());
+    let blind = |model: OpenAiChat| {
+        model.with_capabilities(CapabilityOverrides {
+            image_input: Some(false),
+            ..CapabilityOverrides::default()
+        })
+    };
     let body = sent(blind, request).await;
     let last = body["messages"].as_array().unwrap().last().unwrap().clone();
     assert_eq!(

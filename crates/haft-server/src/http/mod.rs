@@ -17,6 +17,7 @@ mod websocket;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -87,6 +88,8 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
 
 /// Lets in who may come in, and names every request.
 async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let line = format!("{} {}", request.method(), request.uri().path());
     let request_id = sane_request_id(request.headers());
     let origin = origin::allowed(&app, request.headers());
     let admitted =
@@ -111,6 +114,14 @@ async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next)
         Err(error) => error.into_response(),
     };
     origin::mark(&mut response, origin.unwrap_or_default());
+    // The path holds ids, never content.
+    tracing::debug!(
+        request_id,
+        status = response.status().as_u16(),
+        milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "{}",
+        haft_core::cut(&line)
+    );
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         response.headers_mut().insert("x-request-id", value);
     }

@@ -16,6 +16,10 @@ impl IntoResponse for ApiError {
         struct Told<'e> {
             error: ErrorBody<'e>,
         }
+        if self.status().is_server_error() {
+            // Not the message: a provider may quote what it was sent.
+            tracing::warn!(code = self.code.as_str(), "a request failed");
+        }
         let body = Told { error: self.body() };
         let mut response = json(self.status(), &body);
         let headers = response.headers_mut();

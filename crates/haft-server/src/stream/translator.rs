@@ -445,6 +445,11 @@ impl Translator {
         struct ErrorEvent<'e> {
             error: crate::error::ErrorBody<'e>,
         }
+        tracing::warn!(
+            id = self.resource.id,
+            code = error.code.as_str(),
+            "a response failed"
+        );
         let body = ErrorEvent {
             error: error.body(),
         };

@@ -122,7 +122,7 @@ impl Builder {
                     Ok(())
                 }
             }
-            RequestToolKind::Mcp(_) => Err(unsupported("mcp", &tool.param)),
+            RequestToolKind::Mcp(_) => Err(unsupported(&self.snapshot, "mcp", &tool.param)),
             RequestToolKind::Hosted { tool_type, config } => {
                 if config.get("events") == Some(&Value::Bool(true)) {
                     self.wants_events = true;
@@ -346,7 +346,7 @@ impl Builder {
             UnsupportedTools::Reject => false,
         };
         if !is_ignored {
-            return Err(unsupported(tool_type, param));
+            return Err(unsupported(&self.snapshot, tool_type, param));
         }
         tracing::info!(tool_type, "a tool type that nobody provides is left out");
         self.ignored.push(tool_type.to_owned());
@@ -367,10 +367,24 @@ impl Builder {
     }
 }
 
-fn unsupported(tool_type: &str, param: &str) -> ApiError {
+fn unsupported(snapshot: &Snapshot, tool_type: &str, param: &str) -> ApiError {
+    let provided: Vec<_> = snapshot
+        .iter()
+        .filter(|tool| tool.tool().runs_here())
+        .take(12)
+        .map(|tool| match tool.definition().kind() {
+            ToolKind::Custom(kind) => format!("`{kind}`"),
+            _ => format!("`haft:{}`", tool.definition().name()),
+        })
+        .collect();
+    let provided = match provided.len() {
+        0 => String::from("nothing is"),
+        _ => format!("there is {}", provided.join(", ")),
+    };
     let message = format!(
-        "no tool of type `{tool_type}` is provided here: remove it from `tools`, or declare it as a \
-         `function` of your own"
+        "no tool of type `{}` is provided here ({provided}): remove it from `tools`, or declare it as \
+         a `function` of your own",
+        haft_core::cut(tool_type)
     );
     ApiError::new(ErrorCode::UnsupportedTool, message).at(format!("{param}.type"))
 }
