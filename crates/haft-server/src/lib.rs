@@ -1,4 +1,18 @@
-//! The Open Responses API over HTTP, SSE and WebSocket.
+//! The Open Responses API over HTTP, SSE and WebSocket, in front of any model.
+//!
+//! What comes in: requests of clients, a [`Store`](haft_core::Store), models, and a catalogue of tools
+//! that run here. What goes out: responses as the specification and `OpenAI`'s clients expect them,
+//! each the story of one run of the engine: a [`Server`] on a listener, or a router for an application
+//! of your own.
+//!
+//! A request is read and checked (`wire`), what it refers to is looked up (`context`, `history`), its
+//! tools become a binding (`toolkit`) and all of it a run (`plan`). A task drives the run (`drive`);
+//! its events are translated by one writer (`stream`), stored before their end is told, and leave in
+//! the client's dialect (`http`).
+//!
+//! The server decides nothing about tools: which calls run, wait or are refused is the engine's
+//! business. It must never show one owner's records to another, store what was asked not to be, or
+//! tell a client what only a provider may know.
 
 mod app;
 mod chat;
