@@ -1,14 +1,13 @@
 //! What a request refers to, looked up: earlier responses, conversations, single items.
 
 use haft_core::{Item, StoredItem, StoredResponse};
-use haft_hydrate::JsonSchemaFactory;
 use serde_json::Value;
 
 use crate::app::{App, Caller, ConversationLock, store_failed};
 use crate::compaction::{Piece, Unfolding, unfold};
 use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
-use crate::wire::{CreateRequest, InputItem, RequestTool, Vocabulary};
+use crate::wire::{BoundedSchemas, CreateRequest, InputItem, RequestTool, Vocabulary};
 
 /// Everything that a model is to know, and where it came from.
 pub(crate) struct Context {
@@ -168,7 +167,7 @@ impl App {
         let is_vendor_type = |tool_type: &str| self.is_vendor_type(tool_type);
         what(&Vocabulary {
             is_vendor_type: &is_vendor_type,
-            schemas: &JsonSchemaFactory,
+            schemas: &BoundedSchemas::default(),
         })
     }
 }

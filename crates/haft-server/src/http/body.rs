@@ -9,13 +9,53 @@ use axum::http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use crate::error::{ApiError, ErrorCode};
+use crate::lifetime::stopped;
 
 /// How long a body may take to arrive.
 const MAX_WAIT: Duration = Duration::from_mins(2);
 
+/// How many values a body may hold. Two bytes can be one, and one takes a hundred bytes in memory.
+const MAX_VALUES: usize = 1_000_000;
+
+/// Bodies from this size on are not read between other requests: that takes too long.
+const LARGE: usize = 128 * 1024;
+
+/// Does something with a body, beside the other requests if it is large.
+pub(super) async fn digest<T: Send + 'static>(
+    bytes: bytes::Bytes,
+    work: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    sized(bytes.len(), move || work(&bytes)).await
+}
+
+/// Does something for a body of this size, beside the other requests if it is large.
+pub(super) async fn sized<T: Send + 'static>(
+    size: usize,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    if size < LARGE {
+        return work();
+    }
+    aside(work).await
+}
+
+/// Does something that takes long, beside the other requests.
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            // Told where every other is told.
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(stopped()),
+        },
+    }
+}
+
 /// Reads a body as JSON.
 pub(super) async fn read_json(request: Request, limit: usize) -> Result<Value, ApiError> {
-    parse(&read_json_bytes(request, limit).await?)
+    digest(read_json_bytes(request, limit).await?, parse).await
 }
 
 /// The bytes of a body that is declared as JSON.
@@ -49,7 +89,7 @@ pub(super) async fn read_optional_json(
         return Ok(None);
     }
     check_type(&parts.headers)?;
-    parse(&bytes).map(Some)
+    digest(bytes, parse).await.map(Some)
 }
 
 async fn read(body: Body, limit: usize) -> Result<bytes::Bytes, ApiError> {
@@ -87,10 +127,49 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// The parser bounds the depth by itself.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
+    if has_too_many_values(bytes) {
+        let message = format!("the body holds more than {MAX_VALUES} values: send less at once");
+        return Err(ApiError::new(ErrorCode::RequestTooLarge, message));
+    }
     serde_json::from_slice(bytes).map_err(|error| {
         ApiError::new(
             ErrorCode::InvalidJson,
             format!("the body is not valid JSON: {error}"),
         )
     })
+}
+
+/// Whether there are more values than a body may hold. What is no JSON is the parser's business.
+fn has_too_many_values(bytes: &[u8]) -> bool {
+    if bytes.len() <= MAX_VALUES {
+        return false;
+    }
+    let mut values = 1;
+    let mut is_text = false;
+    let mut is_escaped = false;
+    for byte in bytes {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            // A value stands behind each of them, or none at all.
+            b',' | b':' | b'[' | b'{' if !is_text => values += 1,
+            _ => {}
+        }
+    }
+    values > MAX_VALUES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_of_many_values_is_too_large_and_a_long_text_is_not() {
+        let numbers = format!("[{}0]", "0,".repeat(MAX_VALUES));
+        let error = parse(numbers.as_bytes()).unwrap_err();
+        assert_eq!(error.code, ErrorCode::RequestTooLarge);
+        let text = format!(r#"["\\\"{}"]"#, ",[{:".repeat(MAX_VALUES));
+        assert!(parse(text.as_bytes()).is_ok());
+    }
 }

@@ -9,7 +9,7 @@ use axum::response::Response;
 use haft_core::{Cancel, Conversation};
 use serde_json::{Value, json};
 
-use super::{body, reply, responses};
+use super::{reply, responses};
 use crate::app::{App, Caller, now};
 use crate::compaction::{Halt, Piece, Writing, compact_window, item_of};
 use crate::context::Context;
@@ -23,8 +23,7 @@ pub(super) async fn compact(
     caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = body::read_json(request, app.options.max_body_bytes).await?;
-    let request = responses::read(&app, body, Door::Compact)?;
+    let request = responses::receive(&app, request, Door::Compact).await?;
     let model = &app.models.find(request.model.as_deref())?.model;
     let context = app.context(&caller, &request, None).await?;
     check_calls(&context)?;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, Request, State};
 use axum::response::Response;
 use haft_core::{Owner, StoredConversation, StoredItem};
-use haft_hydrate::JsonSchemaFactory;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
@@ -15,7 +14,8 @@ use crate::app::{App, Caller, now, store_failed};
 use crate::context::conversation_not_found;
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::{
-    ConversationBody, InputItem, ItemsBody, ItemsQuery, ListPage, Vocabulary, new_id, visible_item,
+    BoundedSchemas, ConversationBody, InputItem, ItemsBody, ItemsQuery, ListPage, Vocabulary,
+    new_id, visible_item,
 };
 
 fn shown(conversation: &StoredConversation) -> Value {
@@ -46,7 +46,7 @@ fn read<T>(
     let is_vendor_type = |tool_type: &str| app.is_vendor_type(tool_type);
     let words = Vocabulary {
         is_vendor_type: &is_vendor_type,
-        schemas: &JsonSchemaFactory,
+        schemas: &BoundedSchemas::default(),
     };
     read(body, &words)
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::response::Response;
-use haft_hydrate::JsonSchemaFactory;
 use serde_json::{Value, json};
 
 use super::{background, body, reply, sse};
@@ -15,16 +14,15 @@ use crate::context::{Context, Remembered};
 use crate::drive::{Ended, Follower, Job, Place, Signal};
 use crate::error::{ApiError, ErrorCode};
 use crate::plan::Plan;
-use crate::stream::Dialect;
-use crate::wire::{CreateRequest, Door, ResponseResource, Vocabulary};
+use crate::stream::{Dialect, Translator};
+use crate::wire::{BoundedSchemas, CreateRequest, Door, ResponseResource, Vocabulary};
 
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = body::read_json(request, app.options.max_body_bytes).await?;
-    let request = read(&app, body, Door::Http)?;
+    let request = Arc::new(receive(&app, request, Door::Http).await?);
     let job = prepare(&app, &caller, &request, None).await?;
     let warning = warning(&job);
     let mut response = if request.background {
@@ -44,12 +42,23 @@ pub(super) async fn create(
     Ok(response)
 }
 
+/// Takes a request in.
+pub(super) async fn receive(
+    app: &Arc<App>,
+    request: Request,
+    door: Door,
+) -> Result<CreateRequest, ApiError> {
+    let body = body::read_json_bytes(request, app.options.max_body_bytes).await?;
+    let app = Arc::clone(app);
+    body::digest(body, move |body| read(&app, body::parse(body)?, door)).await
+}
+
 /// Reads a body by the words that this server knows.
 pub(crate) fn read(app: &App, body: Value, door: Door) -> Result<CreateRequest, ApiError> {
     let is_vendor_type = |tool_type: &str| app.is_vendor_type(tool_type);
     let words = Vocabulary {
         is_vendor_type: &is_vendor_type,
-        schemas: &JsonSchemaFactory,
+        schemas: &BoundedSchemas::default(),
     };
     CreateRequest::read(body, door, &words)
 }
@@ -58,13 +67,13 @@ pub(crate) fn read(app: &App, body: Value, door: Door) -> Result<CreateRequest, 
 pub(crate) async fn prepare(
     app: &Arc<App>,
     caller: &Caller,
-    request: &CreateRequest,
+    request: &Arc<CreateRequest>,
     memory: Option<&Remembered>,
 ) -> Result<Job, ApiError> {
     // A model that does not exist is told before anything is looked up.
     app.models.find(request.model.as_deref())?;
-    let mut context = app.context(caller, request, memory).await?;
-    let (mut plan, translator) = Plan::make(app, caller, request, &context)?;
+    let context = app.context(caller, request, memory).await?;
+    let (mut plan, translator, mut context) = plan(app, caller, request, context).await?;
     let compaction = compaction(&plan, request, &context)?;
     if compaction.is_none() {
         plan.conversation = plan.fit(plan.conversation.clone())?;
@@ -90,6 +99,28 @@ pub(crate) async fn prepare(
         lock: context.lock.take(),
         permit,
     })
+}
+
+/// From how many tools and items on a request is not planned between others.
+const LARGE: usize = 256;
+
+/// Plans a request, beside the others if it is large. Gives the context back.
+async fn plan(
+    app: &Arc<App>,
+    caller: &Caller,
+    request: &Arc<CreateRequest>,
+    context: Context,
+) -> Result<(Plan, Translator, Context), ApiError> {
+    if request.tools.len() + context.pieces.len() < LARGE {
+        let (plan, translator) = Plan::make(app, caller, request, &context)?;
+        return Ok((plan, translator, context));
+    }
+    let (app, caller, request) = (Arc::clone(app), caller.clone(), Arc::clone(request));
+    body::aside(move || {
+        let (plan, translator) = Plan::make(&app, &caller, &request, &context)?;
+        Ok((plan, translator, context))
+    })
+    .await
 }
 
 /// The compaction that a request asks for, or that its context is long enough for.
@@ -146,10 +177,9 @@ pub(super) async fn input_tokens(
     caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = body::read_json(request, app.options.max_body_bytes).await?;
-    let request = read(&app, body, Door::InputTokens)?;
+    let request = Arc::new(receive(&app, request, Door::InputTokens).await?);
     let context = app.context(&caller, &request, None).await?;
-    let (plan, _) = Plan::make(&app, &caller, &request, &context)?;
+    let (plan, _, _) = plan(&app, &caller, &request, context).await?;
     let tokens = plan.input_tokens();
     Ok(reply::ok(&json!({
         "object": "response.input_tokens",

@@ -12,7 +12,7 @@ mod visible;
 pub(crate) use ids::new_id;
 pub(crate) use list::{ListPage, unknown_after};
 pub(crate) use query::{ItemsQuery, RetrieveQuery};
-pub(crate) use read::{ConversationBody, Door, ItemsBody, Vocabulary};
+pub(crate) use read::{BoundedSchemas, ConversationBody, Door, ItemsBody, Vocabulary};
 pub(crate) use request::{
     CreateRequest, CustomTool, FunctionTool, Include, InputItem, RequestTool, RequestToolKind,
     TextFormat, Truncation, WireChoice, WireChoiceMode, WireToolName,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod attack;
 mod breaks;
 mod chat;
 mod compaction;

@@ -190,6 +190,26 @@ async fn sixteen_may_wait_and_more_are_told_to_come_back() {
 }
 
 #[tokio::test]
+async fn only_as_much_waits_as_may_come_at_once() {
+    let first = say("x").fault(Fault::HangAfterEvents(3));
+    let model = ScriptedModel::new(vec![first, say("y").forever()]);
+    let served = Setup::of(model)
+        .options(|options| options.max_body_bytes = 10_000)
+        .serve()
+        .await;
+    let mut socket = connect(&served).await;
+    socket.create(json!({"input": "first"})).await;
+    while socket.next().await.unwrap()["type"] != "response.output_text.delta" {}
+    for _ in 0..3 {
+        socket.create(json!({"input": "m".repeat(4_000)})).await;
+    }
+    let message = socket.next().await.unwrap();
+    assert_eq!(message["error"]["code"], "rate_limit_exceeded", "{message}");
+    let told = message["error"]["message"].as_str().unwrap();
+    assert!(told.starts_with("2 responses"), "{told}");
+}
+
+#[tokio::test]
 async fn what_is_not_understood_is_answered_and_the_connection_stays() {
     let (served, _) = serve([say("fine")]).await;
     let mut socket = connect(&served).await;

@@ -17,9 +17,9 @@ use serde_json::Value;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::TextFormat;
-use crate::wire::read::Read;
 use crate::wire::read::fields::Fields;
 use crate::wire::read::forms::{Flag, Object};
+use crate::wire::read::{BoundedSchemas, Read, Vocabulary};
 
 /// A body that was read.
 #[derive(Debug)]
@@ -38,11 +38,18 @@ impl ChatRequest {
         let mut fields = Fields::of(body, "")?;
         options::refuse(&mut fields)?;
         let messages = fields.need("messages", messages::messages)?;
-        let tools = fields.get("tools", tools::tools)?.unwrap_or_default();
+        let words = Vocabulary {
+            schemas: &BoundedSchemas::default(),
+            ..Vocabulary::default()
+        };
+        let tools = |value: Value, path: &str| tools::tools(value, path, &words);
+        let tools = fields.get("tools", tools)?.unwrap_or_default();
         let offer = choice::offer(fields.take("tool_choice"), tools)?;
         let is_parallel = fields.get("parallel_tool_calls", Flag)?;
         let mut options = options::options(&mut fields, provider)?;
-        let format = fields.get("response_format", options::response_format)?;
+        let format = fields.get("response_format", |value: Value, path: &str| {
+            options::response_format(value, path, &words)
+        })?;
         options.json_object = format == Some(TextFormat::JsonObject);
         let output_format = match format {
             Some(TextFormat::JsonSchema {

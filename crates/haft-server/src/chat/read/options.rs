@@ -156,12 +156,16 @@ fn stops(value: Value, path: &str) -> Read<Vec<String>> {
 }
 
 /// `response_format`.
-pub(super) fn response_format(value: Value, path: &str) -> Read<TextFormat> {
+pub(super) fn response_format(
+    value: Value,
+    path: &str,
+    words: &Vocabulary<'_>,
+) -> Read<TextFormat> {
     const FORMATS: Word = Word(&["text", "json_object", "json_schema"]);
     let mut fields = Fields::of(value, path)?;
     match fields.need("type", FORMATS)? {
         "text" => Ok(TextFormat::Text),
         "json_object" => Ok(TextFormat::JsonObject),
-        _ => json_schema(fields.need("json_schema", Object)?, &Vocabulary::default()),
+        _ => json_schema(fields.need("json_schema", Object)?, words),
     }
 }

@@ -1,5 +1,6 @@
 //! `tools`: the functions that the model may call.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::{ToolDefinition, cut};
@@ -11,10 +12,15 @@ use crate::wire::read::forms::{Flag, Form as _, ListOf, Name, Object, Text};
 use crate::wire::read::{Read, Vocabulary, parameters};
 
 /// Reads the tools; each name once.
-pub(super) fn tools(value: Value, path: &str) -> Read<Vec<Arc<ToolDefinition>>> {
-    let tools = ListOf(tool).read(value, path)?;
+pub(super) fn tools(
+    value: Value,
+    path: &str,
+    words: &Vocabulary<'_>,
+) -> Read<Vec<Arc<ToolDefinition>>> {
+    let tools = ListOf(|value: Value, path: &str| tool(value, path, words)).read(value, path)?;
+    let mut seen = HashSet::new();
     for (at, tool) in tools.iter().enumerate() {
-        if tools[..at].iter().any(|known| known.name() == tool.name()) {
+        if !seen.insert(tool.name()) {
             let at = format!("{path}[{at}].function.name");
             let message = format!(
                 "`{at}` is `{}`, like that of an earlier tool: give each its own, or remove one",
@@ -26,7 +32,7 @@ pub(super) fn tools(value: Value, path: &str) -> Read<Vec<Arc<ToolDefinition>>> 
     Ok(tools)
 }
 
-fn tool(value: Value, path: &str) -> Read<Arc<ToolDefinition>> {
+fn tool(value: Value, path: &str, words: &Vocabulary<'_>) -> Read<Arc<ToolDefinition>> {
     let mut fields = Fields::of(value, path)?;
     let at = fields.at("type");
     let kind = fields.need("type", Text)?;
@@ -41,7 +47,7 @@ fn tool(value: Value, path: &str) -> Read<Arc<ToolDefinition>> {
     let name = function.need("name", Name)?;
     let at = function.at("parameters");
     let given = function.take("parameters");
-    let schema = parameters(given, &at, &name, &Vocabulary::default())?;
+    let schema = parameters(given, &at, &name, words)?;
     let mut builder = ToolDefinition::builder(&name).parameters(schema);
     if let Some(description) = function.get("description", Text)? {
         builder = builder.foreign_description(description);

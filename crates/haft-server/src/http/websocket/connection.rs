@@ -13,7 +13,7 @@ use crate::app::{App, Caller};
 use crate::context::Remembered;
 use crate::drive::{Ended, Follower, MAX_STALL, Signal};
 use crate::error::{ApiError, ErrorCode};
-use crate::http::responses;
+use crate::http::{body, responses};
 use crate::stream::WireEvent;
 use crate::wire::{Door, ResponseStatus};
 
@@ -29,12 +29,19 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// The other end has gone.
 struct Gone;
 
+/// What a client wants, until it is its turn.
+struct Waiting {
+    wish: Result<Map<String, Value>, ApiError>,
+    /// How long the message was.
+    size: usize,
+}
+
 pub(super) struct Connection {
     socket: WebSocket,
     app: Arc<App>,
     caller: Caller,
     /// What is to be done, in order; mistakes are answered in their turn too.
-    queue: VecDeque<Result<Map<String, Value>, ApiError>>,
+    queue: VecDeque<Waiting>,
     memory: Option<Remembered>,
     old_at: Instant,
     ping_at: Instant,
@@ -69,8 +76,13 @@ impl Connection {
             return self.close(close_code::AWAY, "the server stops").await;
         }
         match self.queue.pop_front() {
-            Some(Ok(body)) => self.turn(body).await,
-            Some(Err(error)) => self.refuse(&error, None).await,
+            Some(Waiting {
+                wish: Ok(body),
+                size,
+            }) => self.turn(body, size).await,
+            Some(Waiting {
+                wish: Err(error), ..
+            }) => self.refuse(&error, None).await,
             None => {
                 tokio::select! {
                     message = self.socket.recv() => self.hear(message).await,
@@ -124,28 +136,32 @@ impl Connection {
     /// Takes a message in.
     async fn hear(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), Gone> {
         self.ping_at = Instant::now() + PING_PAUSE;
-        let wish = match message {
-            Some(Ok(Message::Text(text))) => Wish::read(text.as_bytes()),
-            Some(Ok(Message::Binary(bytes))) => Wish::read(&bytes),
+        let bytes = match message {
+            Some(Ok(Message::Text(text))) => text.into(),
+            Some(Ok(Message::Binary(bytes))) => bytes,
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
             Some(Ok(Message::Close(_))) => return self.part().await,
             Some(Err(_)) | None => return Err(Gone),
         };
-        let wish = match wish {
+        let size = bytes.len();
+        let wish = match body::digest(bytes, Wish::read).await {
             Ok(Wish::Create(body)) => Ok(body),
             Ok(Wish::Steer(wish)) => return self.send(steer_failed(&wish)).await,
             Err(error) => Err(error),
         };
-        if self.queue.len() >= MAX_QUEUE {
+        // As much may wait as may come at once.
+        let waiting = self.queue.iter().map(|waiting| waiting.size);
+        let is_full = waiting.sum::<usize>() + size > self.app.options.max_body_bytes;
+        if self.queue.len() >= MAX_QUEUE || (is_full && !self.queue.is_empty()) {
             let message = format!(
-                "{MAX_QUEUE} responses are waiting on this connection: wait for one of them, try \
-                 again in 1s"
+                "{} responses are waiting on this connection: wait for one of them, try again in 1s",
+                self.queue.len()
             );
             let error = ApiError::new(ErrorCode::RateLimitExceeded, message);
             let error = error.retry_after(Duration::from_secs(1));
             return self.send(envelope(&error)).await;
         }
-        self.queue.push_back(wish);
+        self.queue.push_back(Waiting { wish, size });
         Ok(())
     }
 
@@ -165,15 +181,17 @@ impl Connection {
         self.memory.take_if(is_it);
     }
 
-    async fn turn(&mut self, body: Map<String, Value>) -> Result<(), Gone> {
+    async fn turn(&mut self, body: Map<String, Value>, size: usize) -> Result<(), Gone> {
         let previous = body.get("previous_response_id").and_then(Value::as_str);
         let previous = previous.map(str::to_owned);
-        let request = responses::read(&self.app, Value::Object(body), Door::WebSocket);
-        let mut request = match request {
+        let app = Arc::clone(&self.app);
+        let read = move || responses::read(&app, Value::Object(body), Door::WebSocket);
+        let mut request = match body::sized(size, read).await {
             Ok(request) => request,
             Err(error) => return self.refuse(&error, previous.as_deref()).await,
         };
         request.stream = true;
+        let request = Arc::new(request);
         let memory = self.memory.as_ref();
         let job = responses::prepare(&self.app, &self.caller, &request, memory).await;
         let job = match job {

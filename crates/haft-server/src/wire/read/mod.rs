@@ -7,6 +7,7 @@
 mod choice;
 mod conversation;
 mod create;
+mod effort;
 pub(crate) mod fields;
 pub(crate) mod forms;
 mod item_table;
@@ -35,6 +36,7 @@ use haft_hydrate::JsonSchemaFactory;
 use crate::error::ApiError;
 
 pub(crate) use conversation::{ConversationBody, ItemsBody};
+pub(crate) use effort::BoundedSchemas;
 pub(crate) use options::json_schema;
 pub(crate) use parts::{IMAGE_DETAILS, file, image_url};
 pub(crate) use tools::parameters;
