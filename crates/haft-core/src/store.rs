@@ -252,7 +252,8 @@ pub trait Store: Send + Sync + 'static {
     /// left behind.
     fn unfinished(&self) -> BoxFuture<'_, Result<Vec<(Owner, StoredResponse)>, StoreError>>;
 
-    /// Adds events to the log of a response.
+    /// Adds events to the log of a response. One that is there already, byte for byte, is not written
+    /// again; another one with its number is refused, and nothing is written then.
     fn append_events(
         &self,
         owner: &Owner,
