@@ -9,6 +9,7 @@ use haft_core::{Owner, Store, StoreError, ToolKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{ApiError, ErrorCode};
+use crate::health::StoreHealth;
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
 use crate::models::Models;
@@ -28,6 +29,7 @@ pub(crate) struct App {
     pub(crate) runs: Arc<Semaphore>,
     pub(crate) keys: SealingKeys,
     pub(crate) lifetime: Lifetime,
+    pub(crate) store_health: StoreHealth,
 }
 
 /// Who asks, and how he wants to be answered.

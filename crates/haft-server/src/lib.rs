@@ -23,6 +23,7 @@ mod drive;
 mod error;
 mod estimate;
 mod failure;
+mod health;
 mod history;
 mod http;
 mod lifetime;

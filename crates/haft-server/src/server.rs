@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::app::{App, ConversationLocks, now};
 use crate::connections;
+use crate::health::StoreHealth;
 use crate::http;
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
@@ -179,6 +180,7 @@ impl ServerBuilder {
                 conversations: ConversationLocks::default(),
                 keys,
                 lifetime: Lifetime::default(),
+                store_health: StoreHealth::default(),
             }),
         })
     }
@@ -261,6 +263,7 @@ impl Server {
             Err(error) => return Err(std::io::Error::other(error)),
         }
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
+        let watching = tokio::spawn(haft_models::pool::watch(self.app.models.members()));
         let lifetime = &self.app.lifetime;
         let patience = connections::Patience::default();
         let served = connections::serve(listener, self.router(), lifetime, patience);
@@ -286,6 +289,7 @@ impl Server {
             }
         }
         cleaner.abort();
+        watching.abort();
         Ok(())
     }
 }

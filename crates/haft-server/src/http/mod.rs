@@ -6,6 +6,7 @@ mod caller;
 mod chat;
 mod compact;
 mod conversations;
+mod health;
 mod models;
 mod origin;
 mod path;
@@ -70,7 +71,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
-        .with_state(app)
+        .with_state(Arc::clone(&app))
+        // Beside the envelope: who asks for these has no key, and asks every few seconds.
+        .merge(health::router(app))
 }
 
 async fn unknown_path(uri: Uri) -> ApiError {

@@ -25,6 +25,7 @@ pub(super) async fn create(
     let request = Arc::new(receive(&app, request, Door::Http).await?);
     let job = prepare(&app, &caller, &request, None).await?;
     let warning = warning(&job);
+    let witness = job.plan.witness.clone();
     let mut response = if request.background {
         background::start(app, &caller, &request, job).await?
     } else if request.stream {
@@ -39,6 +40,7 @@ pub(super) async fn create(
     if let Some(warning) = warning {
         response.headers_mut().insert("haft-warning", warning);
     }
+    reply::name_stand_ins(&mut response, &witness);
     Ok(response)
 }
 
