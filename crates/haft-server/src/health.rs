@@ -134,3 +134,29 @@ impl StoreHealth {
         said
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use haft_models::OfflineModel;
+    use haft_store::MemoryStore;
+
+    use super::*;
+    use crate::{ModelEntry, Server};
+
+    #[tokio::test]
+    async fn a_server_that_stops_is_not_ready() {
+        let server = Server::builder(Arc::new(MemoryStore::new()))
+            .model(ModelEntry::new("m", OfflineModel::new()))
+            .build()
+            .unwrap();
+        assert!(Readiness::of(server.app()).await.is_ready());
+        server.app().lifetime.stop();
+        let readiness = Readiness::of(server.app()).await;
+        assert!(!readiness.is_ready());
+        let parts = readiness.parts.as_ref().unwrap();
+        assert_eq!(parts.server, "it is being stopped");
+        assert!(readiness.verdict().parts.is_none());
+    }
+}
