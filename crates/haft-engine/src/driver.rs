@@ -44,6 +44,10 @@ pub(crate) struct Means {
 /// What a run that is under way comes to next.
 #[derive(Debug)]
 #[non_exhaustive]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every step is an event, and none is kept"
+)]
 pub enum Step {
     /// Something happened.
     Event(RunEvent),

@@ -197,7 +197,7 @@ impl Job {
     pub(crate) fn run_live(self, app: Arc<App>, durable: Durable) {
         let live = Arc::clone(&durable.live);
         let driven = self.drive(Arc::clone(&app), Listener::Live(durable));
-        let driven = AssertUnwindSafe(driven).catch_unwind();
+        let driven = AssertUnwindSafe(Box::pin(driven)).catch_unwind();
         Arc::clone(&app).lifetime.spawn(async move {
             if let Err(panic) = driven.await {
                 let panic = haft_core::panic_text(&*panic);
@@ -224,7 +224,9 @@ impl Job {
     async fn drive(mut self, app: Arc<App>, mut listener: Listener) {
         let begun = self.translator.begin();
         match &mut listener {
-            Listener::Live(durable) => self.note_beginning(&app, durable, begun).await,
+            Listener::Live(durable) => {
+                Box::pin(self.note_beginning(&app, durable, begun)).await;
+            }
             Listener::Follower { .. } => listener.tell(begun, &self.plan.cancel).await,
         }
         let ended = match self.run(&app, &mut listener).await {
@@ -376,7 +378,8 @@ impl Job {
                         told: self.translator.snapshot(),
                         used_before,
                     };
-                    durable.note(app, so_far).await?;
+                    // Apart, so that runs that somebody follows need not keep room for it.
+                    Box::pin(durable.note(app, so_far)).await?;
                     let is_between_turns = matches!(step, Step::Checkpoint);
                     if is_between_turns && app.lifetime.is_stopping() {
                         return Ok(None);
@@ -463,12 +466,7 @@ struct Kept {
 }
 
 /// Stores a finished response before anybody is told; one that cannot be stored has failed.
-async fn keep(
-    app: &App,
-    place: &Place,
-    finished: Finished,
-    durable: Option<&Durable>,
-) -> Kept {
+async fn keep(app: &App, place: &Place, finished: Finished, durable: Option<&Durable>) -> Kept {
     if !place.is_stored {
         return Kept {
             finished,

@@ -69,7 +69,12 @@ impl Asked {
             Some(trigger) => body.insert("input".to_owned(), Value::Array(vec![trigger])),
             None => body.remove("input"),
         };
-        for tool in body.get_mut("tools").and_then(Value::as_array_mut).into_iter().flatten() {
+        for tool in body
+            .get_mut("tools")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             if let Some(tool) = tool.as_object_mut() {
                 // Secrets are not stored.
                 tool.remove("authorization");

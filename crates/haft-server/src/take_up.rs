@@ -122,10 +122,13 @@ async fn plan_again(
     Ok((job, request.stream))
 }
 
-/// Whether a log has no hole and no end.
+/// Whether a log has no hole, no damage and no end.
 fn is_whole(log: &[WireEvent]) -> bool {
     let numbers = log.iter().map(|event| event.sequence_number);
-    numbers.eq(0..log.len() as u64) && !log.last().is_some_and(WireEvent::is_terminal)
+    let is_readable = log.iter().all(|event| !event.kind.is_empty());
+    is_readable
+        && numbers.eq(0..log.len() as u64)
+        && !log.last().is_some_and(WireEvent::is_terminal)
 }
 
 async fn read_log(app: &App, owner: &Owner, id: &str) -> Result<Vec<WireEvent>, ApiError> {
@@ -139,7 +142,7 @@ async fn read_log(app: &App, owner: &Owner, id: &str) -> Result<Vec<WireEvent>, 
         }
         for event in page {
             let read = WireEvent::stored(event.sequence_number, event.json.get());
-            // A damaged one leaves a hole, which is seen.
+            // A damaged one has no name.
             let damaged = || WireEvent {
                 sequence_number: event.sequence_number,
                 kind: "".into(),
