@@ -8,5 +8,7 @@
 mod closing;
 mod common;
 mod damage;
+#[cfg(unix)]
+mod full;
 mod killing;
 mod opening;
