@@ -12,3 +12,6 @@ mod damage;
 mod full;
 mod killing;
 mod opening;
+mod reading;
+mod reading_only;
+mod upgrading;
