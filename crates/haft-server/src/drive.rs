@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use haft_core::{Cancel, ModelErrorKind, Owner, StoreError, StoredItem, StoredResponse, Usage};
+use haft_core::{
+    Alongside, Cancel, ModelErrorKind, Owner, StoreError, StoredItem, StoredResponse, Usage,
+};
 use haft_engine::{End, EventKind, FailedReason};
 use serde_json::value::to_raw_value;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -311,7 +313,7 @@ impl Job {
         let Some(response) = response else { return };
         let noted = app
             .store
-            .put_response(&self.place.owner, response, None)
+            .put_response(&self.place.owner, response, Alongside::default())
             .await;
         if let Err(error) = noted {
             tracing::error!(%error, "a response's progress cannot be stored");
@@ -359,13 +361,20 @@ async fn keep(app: &App, place: &Place, finished: Finished) -> Finished {
         finished.resource.status,
         crate::wire::ResponseStatus::Failed | crate::wire::ResponseStatus::Cancelled
     );
-    let append_to = place.conversation.as_deref().filter(|_| is_whole);
+    let append_to = place.conversation.clone().filter(|_| is_whole);
     let mut tries = 1;
     loop {
         let Some(response) = place.response(&finished.resource, &finished.items, true) else {
             return finished;
         };
-        let put = app.store.put_response(&place.owner, response, append_to);
+        let put = app.store.put_response(
+            &place.owner,
+            response,
+            Alongside {
+                append_to: append_to.clone(),
+                ..Alongside::default()
+            },
+        );
         match put.await {
             Ok(_) => return finished,
             // What took minutes to make is worth some seconds of waiting.

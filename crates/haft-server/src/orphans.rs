@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use haft_core::{Owner, StoredItem, StoredResponse};
+use haft_core::{Alongside, Owner, StoredItem, StoredResponse};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -90,7 +90,10 @@ async fn fail(
     let items = orphan.output.iter();
     let items = items.filter_map(|item| serde_json::from_str(item.json.get()).ok());
     resource.output = items.collect();
-    let put = app.store.put_response(owner, orphan, None).await;
+    let put = app
+        .store
+        .put_response(owner, orphan, Alongside::default())
+        .await;
     put.map_err(store_failed)?;
     Ok(next.map_or_else(Vec::new, |next| WireEvent::failure(next, &resource, error)))
 }
@@ -185,7 +188,10 @@ mod tests {
             input: Vec::new(),
             output: Vec::new(),
         };
-        let put = app.store.put_response(&owner, queued, None).await;
+        let put = app
+            .store
+            .put_response(&owner, queued, Alongside::default())
+            .await;
         put.unwrap();
         let live = LiveRun::new(owner.clone(), "resp_1".into(), Cancel::new(), true);
         let writer = Arc::clone(&live).write_events(Arc::clone(&app.store));

@@ -8,6 +8,8 @@ mod conversations;
 mod events;
 mod failure;
 mod items;
+mod lists;
+mod notes;
 mod readers;
 mod responses;
 mod schema;
@@ -37,6 +39,8 @@ use writer::Writer;
 /// The methods need a tokio runtime with its timers enabled.
 pub struct SqliteStore {
     path: PathBuf,
+    /// So long a check waits for the disk.
+    check_wait: Duration,
     // In the order in which they must go: the writer's last checkpoint wants the readers gone, and the
     // file must be free only after the writer has let go of it.
     readers: Readers,
@@ -51,7 +55,7 @@ struct Limits {
     queue: usize,
     /// So many reads happen at a time.
     readers: usize,
-    /// So long a write waits for a place in the queue, and a read for a connection.
+    /// So long a write waits for a place in the queue, a read for a connection, a check for the disk.
     wait: Duration,
     /// So long SQLite waits for a lock that a stranger holds.
     busy_timeout: Duration,
@@ -102,6 +106,7 @@ impl SqliteStore {
             readers: Readers::new(&path, limits),
             writer,
             path,
+            check_wait: limits.wait,
             _claim: claim,
         })
     }

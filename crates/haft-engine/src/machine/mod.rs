@@ -188,9 +188,13 @@ impl Machine {
     }
 
     /// The conversation and how far the run has come, to be put away. Ask for it when
-    /// [`Effect::Checkpoint`] says so: then everything that matters is in it.
+    /// [`Effect::Checkpoint`] or [`Effect::Journal`] says so: then everything that matters is in it.
     pub fn checkpoint(&mut self) -> &Session {
         self.keep_state();
+        self.note_open_calls();
+        if self.environment.is_journaled && self.session.run.is_some() {
+            self.note_spill_directory();
+        }
         &self.session
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
-use haft_core::{BoxFuture, Owner, Store, StoredEvent};
+use haft_core::{Alongside, BoxFuture, Owner, Store, StoredEvent};
 
 use super::path::Ids;
 use super::responses::dialected;
@@ -63,7 +63,10 @@ async fn launch(app: Arc<App>, job: Job, has_log: bool) -> Result<Arc<LiveRun>, 
     );
     let queued = job.place.response(resource, &[], false);
     let queued = queued.ok_or_else(unwritable)?;
-    let put = app.store.put_response(&owner, queued, None).await;
+    let put = app
+        .store
+        .put_response(&owner, queued, Alongside::default())
+        .await;
     put.map_err(store_failed)?;
     app.live.insert(Arc::clone(&live));
     let writer = Arc::clone(&live).write_events(Arc::clone(&app.store));

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use haft_core::{
-    BoxFuture, Cleaned, Item, Owner, Page, PageQuery, Retention, Store, StoreError,
-    StoredConversation, StoredEvent, StoredItem, StoredResponse,
+    Alongside, BoxFuture, Cleaned, Item, Owner, Page, PageQuery, ResponsePage, Retention, Store,
+    StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
 };
 use haft_models::ScriptedModel;
 use haft_models::testing::{Fault, Pieces, Step, call, say};
 use haft_store::MemoryStore;
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::legal::assert_legal;
@@ -67,7 +67,7 @@ async fn chain(served: &Served, turns: usize) -> String {
         };
         served
             .store
-            .put_response(&owner, response, None)
+            .put_response(&owner, response, Alongside::default())
             .await
             .unwrap();
         previous = Some(id);
@@ -650,8 +650,46 @@ impl Store for FullStore {
         &self,
         _: &Owner,
         _: StoredResponse,
-        _: Option<&str>,
+        _: Alongside,
     ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(std::future::ready(Err(no_space())))
+    }
+
+    fn put_checkpoint(
+        &self,
+        _: &Owner,
+        _: &str,
+        _: Box<RawValue>,
+        _: Vec<StoredEvent>,
+    ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(std::future::ready(Err(no_space())))
+    }
+
+    fn checkpoint(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+    ) -> BoxFuture<'_, Result<Option<Box<RawValue>>, StoreError>> {
+        self.0.checkpoint(owner, response_id)
+    }
+
+    fn trace(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+    ) -> BoxFuture<'_, Result<Option<Box<RawValue>>, StoreError>> {
+        self.0.trace(owner, response_id)
+    }
+
+    fn responses(
+        &self,
+        owner: Option<&Owner>,
+        query: PageQuery,
+    ) -> BoxFuture<'_, Result<ResponsePage, StoreError>> {
+        self.0.responses(owner, query)
+    }
+
+    fn check(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(std::future::ready(Err(no_space())))
     }
 

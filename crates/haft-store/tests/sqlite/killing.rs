@@ -10,7 +10,7 @@ use std::sync::Arc;
 use haft_core::{Store as _, StoredConversation, StoredEvent, StoredItem, StoredResponse};
 use haft_store::SqliteStore;
 
-use crate::common::{json, owner};
+use crate::common::{appended_to, json, owner};
 
 /// Says to a process of this test that it is to write, and where.
 const PATH: &str = "HAFT_STORE_TEST_PATH";
@@ -57,7 +57,7 @@ fn a_process_that_writes_until_it_is_killed() {
         runtime.spawn(async move {
             for number in 0.. {
                 let id = format!("{round}_{writer}_{number}");
-                let write = store.put_response(&owner(), expected(&id), Some("c"));
+                let write = store.put_response(&owner(), expected(&id), appended_to("c"));
                 assert!(write.await.unwrap());
                 println!("\nwritten {id}");
                 let events = (0..3).map(|number| StoredEvent {

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use haft_core::{Store as _, StoreError, StoredEvent};
+use haft_core::{Alongside, Store as _, StoreError, StoredEvent};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::{json, owner, response};
+use super::{appended_to, json, owner, response};
 use crate::sqlite::{Limits, SqliteStore, responses};
 
 fn open(path: &Path, limits: Limits) -> SqliteStore {
@@ -56,10 +56,10 @@ async fn when_too_many_wait_the_next_is_told_so() {
     let store = open(&path, limits);
     let go = stop_at(&store).await;
     let owner = owner();
-    let waits = store.put_response(&owner, response("waits", None, 10), None);
+    let waits = store.put_response(&owner, response("waits", None, 10), Alongside::default());
     let too_much = async {
         let refused = store
-            .put_response(&owner, response("too_much", None, 10), None)
+            .put_response(&owner, response("too_much", None, 10), Alongside::default())
             .await;
         go.send(()).unwrap();
         refused
@@ -68,7 +68,7 @@ async fn when_too_many_wait_the_next_is_told_so() {
     assert_eq!(waited, Ok(true));
     assert_eq!(refused, Err(StoreError::Busy));
     // The queue is free again.
-    let write = store.put_response(&owner, response("later", None, 10), None);
+    let write = store.put_response(&owner, response("later", None, 10), Alongside::default());
     assert_eq!(write.await, Ok(true));
     assert!(store.response(&owner, "too_much").await.unwrap().is_none());
 }
@@ -84,11 +84,11 @@ async fn a_stranger_who_writes_makes_the_store_busy() {
     let store = open(&path, limits);
     let stranger = hold(&path);
     let refused = store
-        .put_response(&owner(), response("r", None, 10), None)
+        .put_response(&owner(), response("r", None, 10), Alongside::default())
         .await;
     assert_eq!(refused, Err(StoreError::Busy));
     drop(stranger);
-    let write = store.put_response(&owner(), response("r", None, 10), None);
+    let write = store.put_response(&owner(), response("r", None, 10), Alongside::default());
     assert_eq!(write.await, Ok(true));
 }
 
@@ -98,7 +98,7 @@ async fn a_bad_write_leaves_nothing_and_harms_nobody() {
     let store = open(&directory.path().join("haft.db"), Limits::default());
     let owner = owner();
     store
-        .put_response(&owner, response("r", None, 10), None)
+        .put_response(&owner, response("r", None, 10), Alongside::default())
         .await
         .unwrap();
     let go = stop_at(&store).await;
@@ -109,7 +109,7 @@ async fn a_bad_write_leaves_nothing_and_harms_nobody() {
         };
         numbers.iter().map(event).collect::<Vec<_>>()
     };
-    let before = store.put_response(&owner, response("before", None, 10), None);
+    let before = store.put_response(&owner, response("before", None, 10), Alongside::default());
     // Its first event is written before the second is refused.
     let bad = store.append_events(&owner, "r", events(&[1, u64::MAX]));
     let after = store.append_events(&owner, "r", events(&[2]));
@@ -130,15 +130,20 @@ async fn a_write_that_takes_the_transaction_with_it_harms_nobody() {
     let store = open(&directory.path().join("haft.db"), Limits::default());
     let owner = owner();
     let go = stop_at(&store).await;
-    let before = store.put_response(&owner, response("before", None, 10), None);
+    let before = store.put_response(&owner, response("before", None, 10), Alongside::default());
     // As a disk that fails does.
     let writer = owner.clone();
     let bad = store.writer.write(move |connection| {
-        responses::put(connection, &writer, &response("bad", None, 10), None)?;
+        responses::put(
+            connection,
+            &writer,
+            &response("bad", None, 10),
+            &Alongside::default(),
+        )?;
         connection.execute_batch("ROLLBACK")?;
         Err::<(), _>(StoreError::Failed("no more".to_owned()).into())
     });
-    let after = store.put_response(&owner, response("after", None, 10), None);
+    let after = store.put_response(&owner, response("after", None, 10), Alongside::default());
     let release = async { go.send(()).unwrap() };
     let (before, bad, after, ()) = tokio::join!(before, bad, after, release);
     assert_eq!((before, after), (Ok(true), Ok(true)));
@@ -160,14 +165,18 @@ async fn a_full_disk_is_reported_and_what_was_there_stays() {
         Ok(())
     });
     limit.await.unwrap();
-    let small = store.put_response(&owner, response("small", None, 10), None);
+    let small = store.put_response(&owner, response("small", None, 10), Alongside::default());
     assert_eq!(small.await, Ok(true));
-    let large = store.put_response(&owner, response("large", None, 1_000_000), None);
+    let large = store.put_response(
+        &owner,
+        response("large", None, 1_000_000),
+        Alongside::default(),
+    );
     assert_eq!(
         large.await,
         Err(StoreError::Failed("database or disk is full".to_owned()))
     );
-    let next = store.put_response(&owner, response("next", None, 10), None);
+    let next = store.put_response(&owner, response("next", None, 10), Alongside::default());
     assert_eq!(next.await, Ok(true));
     for (id, is_there) in [("small", true), ("large", false), ("next", true)] {
         let read = store.response(&owner, id).await.unwrap();
@@ -201,7 +210,7 @@ async fn every_write_to_a_conversation_touches_it() {
                 .await
                 .unwrap(),
             1 => {
-                let write = store.put_response(&owner, response("r", None, 10), Some("c"));
+                let write = store.put_response(&owner, response("r", None, 10), appended_to("c"));
                 assert!(write.await.unwrap());
             }
             2 => {

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use haft_core::{PageQuery, Retention, StoredConversation, StoredEvent};
+use haft_core::{Alongside, PageQuery, Retention, StoredConversation, StoredEvent};
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use rusqlite::{Connection, StatementStatus};
 
-use super::{json, owner, response};
+use super::{appended_to, json, owner, response};
 use crate::sqlite::{chains, cleaning, connection, conversations, events, items, responses};
 
 fn open(directory: &Path) -> Connection {
@@ -44,7 +44,7 @@ fn fill(connection: &Connection, length: usize, size: usize) {
     for number in 0..length {
         let id = format!("r{number}");
         let response = response(&id, previous.as_deref(), size);
-        assert!(responses::put(connection, &owner(), &response, None).unwrap());
+        assert!(responses::put(connection, &owner(), &response, &Alongside::default()).unwrap());
         previous = Some(id);
     }
     connection.execute_batch("COMMIT").unwrap();
@@ -98,7 +98,7 @@ fn no_statement_reads_a_table_from_end_to_end() {
     let mut unfinished = response("r49", Some("r48"), 10);
     unfinished.is_finished = false;
     unfinished.output.clear();
-    responses::put(db, &owner, &unfinished, Some("c")).unwrap();
+    responses::put(db, &owner, &unfinished, &appended_to("c")).unwrap();
     let log = [0, 1, 2].map(|sequence_number| StoredEvent {
         sequence_number,
         json: json("1"),
@@ -110,8 +110,20 @@ fn no_statement_reads_a_table_from_end_to_end() {
         2
     );
     // Dangling, so that the way up is walked.
-    responses::put(db, &owner, &response("late", Some("lost"), 10), None).unwrap();
-    responses::put(db, &owner, &response("lost", Some("r9"), 10), None).unwrap();
+    responses::put(
+        db,
+        &owner,
+        &response("late", Some("lost"), 10),
+        &Alongside::default(),
+    )
+    .unwrap();
+    responses::put(
+        db,
+        &owner,
+        &response("lost", Some("r9"), 10),
+        &Alongside::default(),
+    )
+    .unwrap();
     assert!(chains::one(db, &owner, "r7").unwrap().is_some());
     assert!(items::newest(db, &owner, "r7_a").unwrap().is_some());
     assert!(conversations::get(db, &owner, "c").unwrap().is_some());
