@@ -5,7 +5,6 @@
 //! use it. It decides nothing about requests; that is the server's own.
 
 mod choice;
-mod failure;
 mod log;
 mod prepare;
 mod server;
@@ -14,19 +13,15 @@ mod welcome;
 
 use std::error::Error;
 use std::io::{self, Write as _};
-use std::path::Path;
 
 use haft::models::{Lookup, probe, process_environment};
 
 use self::choice::Choice;
-use self::failure::Failure;
 use self::stop::Signals;
 use self::welcome::Welcome;
 use crate::arguments::ServeArguments;
-use crate::config::{Complaint, Flags, Resolved, Source, Variables, resolve};
-
-/// The file that is read where no other is named.
-const USUAL_FILE: &str = "haft.toml";
+use crate::config::{Flags, Resolved, Source, Variables, resolve};
+use crate::failure::Failure;
 
 /// Serves until somebody says stop.
 pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error>> {
@@ -56,7 +51,7 @@ async fn configured(
     arguments: ServeArguments,
     lookup: Lookup<'_>,
 ) -> Result<(Resolved, Choice), Box<dyn Error>> {
-    let source = read(arguments.config.as_deref())?;
+    let source = Source::named_or_usual(arguments.config.as_deref())?;
     let variables = Variables::from_environment(std::env::vars_os())?;
     let model = match &arguments.model {
         Some(model) => Some(choice::by_flag(model, lookup)?),
@@ -80,12 +75,4 @@ async fn configured(
     };
     let choice = choice.with_default(config.default_model.take());
     Ok((config, choice))
-}
-
-/// The file that is named, which must be there, or the usual one, which need not.
-fn read(named: Option<&Path>) -> Result<Source, Complaint> {
-    match named {
-        Some(path) => Source::read(path),
-        None => Source::read_if_there(Path::new(USUAL_FILE)),
-    }
 }

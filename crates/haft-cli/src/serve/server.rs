@@ -13,8 +13,8 @@ use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
 use super::choice::Choice;
-use super::failure::Failure;
 use crate::config::Resolved;
+use crate::failure::Failure;
 
 /// The file in the data folder that keeps responses and conversations.
 const STORE: &str = "haft.db";
