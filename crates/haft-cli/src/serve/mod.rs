@@ -13,6 +13,7 @@ mod welcome;
 
 use std::error::Error;
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use haft::models::{Lookup, probe, process_environment};
 
@@ -41,7 +42,9 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     };
     // Whoever started it may not read along; the server runs all the same.
     let _ = write!(io::stdout(), "{page}").and_then(|()| io::stdout().flush());
-    server.serve(listener, signals.stop()).await?;
+    // A run that is cancelled has as long again to end.
+    let patience = config.drain_wait + 2 * config.stop_wait + Duration::from_secs(5);
+    server.serve(listener, signals.stop(patience)).await?;
     tracing::info!("stopped");
     Ok(())
 }
