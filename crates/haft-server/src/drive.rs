@@ -9,8 +9,9 @@ use futures_util::FutureExt as _;
 use haft_core::{Cancel, ModelErrorKind, Owner, StoreError, StoredItem, StoredResponse, Usage};
 use haft_engine::{End, EventKind, FailedReason};
 use serde_json::value::to_raw_value;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
+use crate::access::RunPermit;
 use crate::app::{App, ConversationLock, now, store_failed};
 use crate::compaction::{Compaction, Halt, item_of};
 use crate::error::{ApiError, ErrorCode};
@@ -157,7 +158,7 @@ pub(crate) struct Job {
     pub(crate) context: Vec<Record>,
     /// Held until the run is over.
     pub(crate) lock: Option<ConversationLock>,
-    pub(crate) permit: OwnedSemaphorePermit,
+    pub(crate) permit: RunPermit,
 }
 
 impl Job {

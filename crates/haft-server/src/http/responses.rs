@@ -7,7 +7,7 @@ use axum::http::HeaderValue;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::{background, body, reply, sse};
+use super::{background, body, counts, reply, sse};
 use crate::app::{App, Caller};
 use crate::compaction::Compaction;
 use crate::context::{Context, Remembered};
@@ -55,6 +55,7 @@ pub(super) async fn receive(
 
 /// Reads a body by the words that this server knows.
 pub(crate) fn read(app: &App, body: Value, door: Door) -> Result<CreateRequest, ApiError> {
+    counts::check_request(&body, &app.options.limits)?;
     let is_vendor_type = |tool_type: &str| app.is_vendor_type(tool_type);
     let words = Vocabulary {
         is_vendor_type: &is_vendor_type,
@@ -72,13 +73,14 @@ pub(crate) async fn prepare(
 ) -> Result<Job, ApiError> {
     // A model that does not exist is told before anything is looked up.
     app.models.find(request.model.as_deref())?;
+    // Those who wait for their turn hold nothing but what they sent.
+    let permit = app.admit(caller).await?;
     let context = app.context(caller, request, memory).await?;
     let (mut plan, translator, mut context) = plan(app, caller, request, context).await?;
     let compaction = compaction(&plan, request, &context)?;
     if compaction.is_none() {
         plan.conversation = plan.fit(plan.conversation.clone())?;
     }
-    let permit = app.admit()?;
     let mut input = Vec::new();
     for record in &context.input {
         input.push(record.to_stored()?);
