@@ -25,9 +25,9 @@ pub(super) async fn compact(
 ) -> Result<Response, ApiError> {
     let (request, _) = responses::receive(&app, request, Door::Compact).await?;
     let model = &app.models.find(request.model.as_deref())?.model;
+    let _permit = app.admit(&caller).await?;
     let context = app.context(&caller, &request, None).await?;
     check_calls(&context)?;
-    let _permit = app.admit()?;
     let stopping = StopOnDrop(Cancel::new());
     let writing = Writing {
         model,

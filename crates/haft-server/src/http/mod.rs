@@ -6,9 +6,13 @@ mod caller;
 mod chat;
 mod compact;
 mod conversations;
+mod counts;
+mod door;
+mod metering;
 mod models;
 mod origin;
 mod path;
+mod paths;
 mod reply;
 mod responses;
 mod retrieve;
@@ -24,7 +28,6 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use futures_util::FutureExt as _;
 
 use crate::app::App;
@@ -32,43 +35,46 @@ use crate::error::{ApiError, ErrorCode};
 
 pub(crate) use background::go_live;
 pub(crate) use caller::sane_request_id;
+pub use paths::Route;
 pub(crate) use responses::{Unadmitted, arrange, read};
 
+use paths::Paths;
+
 /// All paths of the API.
-pub(crate) fn router(app: Arc<App>) -> Router {
-    let v1 = Router::new()
-        .route(
-            "/responses",
-            post(responses::create).get(websocket::upgrade),
-        )
-        .route("/responses/input_tokens", post(responses::input_tokens))
-        .route("/responses/compact", post(compact::compact))
-        .route(
-            "/responses/{id}",
-            get(retrieve::retrieve).delete(retrieve::delete),
-        )
-        .route("/responses/{id}/cancel", post(background::cancel))
-        .route("/responses/{id}/input_items", get(retrieve::input_items))
-        .route("/conversations", post(conversations::create))
-        .route(
-            "/conversations/{id}",
-            get(conversations::retrieve)
-                .post(conversations::update)
-                .delete(conversations::delete),
-        )
-        .route(
-            "/conversations/{id}/items",
-            get(conversations::list).post(conversations::add),
-        )
-        .route(
+fn paths() -> Paths {
+    Paths::below("/v1")
+        .post_metered("/responses", responses::create)
+        .get("/responses", websocket::upgrade)
+        .post_metered("/responses/input_tokens", responses::input_tokens)
+        .post_metered("/responses/compact", compact::compact)
+        .get("/responses/{id}", retrieve::retrieve)
+        .delete("/responses/{id}", retrieve::delete)
+        .post("/responses/{id}/cancel", background::cancel)
+        .get("/responses/{id}/input_items", retrieve::input_items)
+        .post("/conversations", conversations::create)
+        .get("/conversations/{id}", conversations::retrieve)
+        .post("/conversations/{id}", conversations::update)
+        .delete("/conversations/{id}", conversations::delete)
+        .get("/conversations/{id}/items", conversations::list)
+        .post("/conversations/{id}/items", conversations::add)
+        .get("/conversations/{id}/items/{item_id}", conversations::item)
+        .delete(
             "/conversations/{id}/items/{item_id}",
-            get(conversations::item).delete(conversations::delete_item),
+            conversations::delete_item,
         )
-        .route("/chat/completions", post(chat::complete))
-        .route("/models", get(models::list))
-        .route("/models/{id}", get(models::retrieve));
-    Router::new()
-        .nest("/v1", v1)
+        .post_metered("/chat/completions", chat::complete)
+        .get("/models", models::list)
+        .get("/models/{id}", models::retrieve)
+}
+
+/// The list of them.
+pub(crate) fn routes() -> Vec<Route> {
+    paths().into_routes()
+}
+
+pub(crate) fn router(app: Arc<App>) -> Router {
+    paths()
+        .into_router()
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
@@ -93,12 +99,16 @@ async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next)
     let started = Instant::now();
     let line = format!("{} {}", request.method(), request.uri().path());
     let request_id = sane_request_id(request.headers());
-    let origin = origin::allowed(&app, request.headers());
+    app.keyring.refresh().await;
+    let (uri, headers) = (request.uri(), request.headers());
+    let origin = door::check_headers(&app.options.limits, uri, headers)
+        .and_then(|()| door::check_host(&app, uri, headers))
+        .and_then(|()| origin::allowed(&app, headers));
     let admitted =
         origin.as_ref().map_err(Clone::clone).and_then(|origin| {
             match origin::preflight(request.method(), origin.as_ref()) {
                 Some(answer) => Ok(Err(answer)),
-                None => caller::recognise(&app, request.headers(), &request_id).map(Ok),
+                None => caller::recognise(&app, headers, &request_id).map(Ok),
             }
         });
     let mut response = match admitted {

@@ -14,10 +14,10 @@ use futures_util::StreamExt as _;
 use haft_core::{ModelError, Streaming};
 use haft_models::OpenAiChat;
 use haft_models::http::{ByteStream, Forwarded};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::super::{reply, sse};
 use super::told;
+use crate::access::RunPermit;
 use crate::chat::error_frame;
 use crate::error::ApiError;
 
@@ -26,7 +26,7 @@ pub(super) async fn pass(
     chat: &OpenAiChat,
     body: Bytes,
     is_streamed: bool,
-    permit: OwnedSemaphorePermit,
+    permit: RunPermit,
 ) -> Result<Response, ApiError> {
     let streaming = if is_streamed {
         Streaming::Pieces
@@ -103,7 +103,7 @@ struct Passing {
     is_events: bool,
     bytes: Option<ByteStream>,
     tail: Tail,
-    _permit: OwnedSemaphorePermit,
+    _permit: RunPermit,
 }
 
 impl Stream for Passing {
