@@ -5,12 +5,15 @@
 //! waits for an answer may, as long as the run goes on. What a body may take is the routes' business.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::Router;
+use axum::extract::ConnectInfo;
+use axum::middleware::AddExtension;
 use axum::serve::{Listener as _, ListenerExt as _};
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -18,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_util::task::TaskTracker;
+use tower_layer::Layer as _;
 
 use crate::drive::MAX_STALL;
 use crate::lifetime::Lifetime;
@@ -56,9 +60,9 @@ pub(crate) async fn serve(
     let mut listener = listener.tap_io(send_at_once);
     loop {
         tokio::select! {
-            (stream, _) = listener.accept() => {
+            (stream, peer) = listener.accept() => {
                 let stopping = lifetime.stopping_signal();
-                let router = router.clone();
+                let router = Extension(ConnectInfo(peer)).layer(router.clone());
                 connections.spawn(async move {
                     let begun = timeout(patience.header, begun(&stream));
                     let is_there = tokio::select! {
@@ -93,7 +97,7 @@ async fn begun(stream: &TcpStream) -> io::Result<()> {
 
 async fn answer(
     stream: TcpStream,
-    router: Router,
+    router: AddExtension<Router, ConnectInfo<SocketAddr>>,
     stopping: haft_core::Cancel,
     patience: Patience,
 ) {

@@ -21,6 +21,7 @@ use crate::orphans::settle_broken;
 use crate::plan::Plan;
 use crate::stream::{Finished, OutputItem, Translator, WireEvent, visible};
 use crate::truncate::shorter;
+use crate::watch::RunWatch;
 use crate::wire::{Include, ResponseResource, Truncation};
 
 /// How long somebody who does not read may hold up a run.
@@ -158,6 +159,7 @@ pub(crate) struct Job {
     /// Held until the run is over.
     pub(crate) lock: Option<ConversationLock>,
     pub(crate) permit: OwnedSemaphorePermit,
+    pub(crate) watch: RunWatch,
 }
 
 impl Job {
@@ -208,6 +210,7 @@ impl Job {
     }
 
     async fn drive(mut self, app: Arc<App>, mut listener: Listener) {
+        self.watch.begin();
         let begun = self.translator.begin();
         listener.tell(begun, &self.plan.cancel).await;
         if let Listener::Live(_) = listener {
@@ -217,6 +220,7 @@ impl Job {
             Ok((End::Cancelled, _)) if app.lifetime.is_stopping() => Err(stopped()),
             ended => ended,
         };
+        self.watch.ended(&ended);
         if let Some(error) = refusal(&ended, &self.translator)
             && listener.may_refuse()
         {
@@ -252,7 +256,10 @@ impl Job {
         let mut usage = Usage::default();
         if let Some(compaction) = self.compaction.take() {
             let goes_on = compaction.goes_on();
-            let carried = match self.plan.compact(compaction, app, &self.place.owner).await {
+            let compacting = self.watch.compacting();
+            let carried = self.plan.compact(compaction, app, &self.place.owner).await;
+            self.watch.compacted(&compacting, &carried);
+            let carried = match carried {
                 Ok(carried) => carried,
                 Err(Halt::Error(error)) => return Err(error),
                 Err(Halt::Cancelled(usage)) => return Ok((End::Cancelled, usage)),
@@ -276,6 +283,7 @@ impl Job {
                 ApiError::new(ErrorCode::ServerError, error.to_string())
             })?;
             while let Some(event) = stream.next().await {
+                self.watch.hear(&event, self.plan.tools());
                 if matches!(event.kind, EventKind::AnswerStarted) {
                     listener.answering(&self.plan.cancel).await;
                 }
@@ -285,6 +293,7 @@ impl Job {
                 }
             }
             let outcome = stream.finish().await;
+            self.watch.leg(&outcome, self.plan.tools());
             let may_shorten = self.plan.truncation == Truncation::Auto
                 && is_too_long(&outcome.end)
                 && self.translator.finished_items() == in_front;
@@ -293,7 +302,10 @@ impl Job {
                 return Ok((outcome.end, usage));
             }
             match shorter(&conversation) {
-                Some(shortened) => conversation = shortened,
+                Some(shortened) => {
+                    self.watch.shortened();
+                    conversation = shortened;
+                }
                 None => return Ok((outcome.end, usage)),
             }
         }

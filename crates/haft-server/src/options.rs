@@ -8,6 +8,7 @@ use haft_engine::LoopOptions;
 use serde::Deserialize;
 
 use crate::toolkit::UnsupportedTools;
+use crate::watch::WatchOptions;
 
 /// The settings of a server. Every field has a sensible default.
 ///
@@ -46,6 +47,8 @@ pub struct ServerOptions {
     /// How long requests may take to end by themselves when the server stops; then they are
     /// cancelled, and have as long again.
     pub stop_wait: Duration,
+    /// What is watched, and by whom.
+    pub watch: WatchOptions,
 }
 
 impl Default for ServerOptions {
@@ -64,6 +67,7 @@ impl Default for ServerOptions {
             answer_wait: Duration::from_secs(5),
             websocket_age: Duration::from_hours(1),
             stop_wait: Duration::from_secs(10),
+            watch: WatchOptions::default(),
         }
     }
 }

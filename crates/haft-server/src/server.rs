@@ -21,6 +21,7 @@ use crate::options::ServerOptions;
 use crate::orphans::settle_orphans;
 use crate::sealed::{KeyFileError, SealingKeys};
 use crate::toolkit::of_type;
+use crate::watch::Watch;
 
 /// Where the keys are, in the data folder.
 const KEY_FILE: &str = "sealing-keys";
@@ -168,6 +169,8 @@ impl ServerBuilder {
             Some(directory) => SealingKeys::open(&directory.join(KEY_FILE))?,
             None => SealingKeys::ephemeral()?,
         };
+        let names = models.iter().map(|entry| entry.name.as_str());
+        let watch = Watch::new(names, self.options.watch.clone());
         Ok(Server {
             app: Arc::new(App {
                 models,
@@ -179,6 +182,7 @@ impl ServerBuilder {
                 conversations: ConversationLocks::default(),
                 keys,
                 lifetime: Lifetime::default(),
+                watch,
             }),
         })
     }

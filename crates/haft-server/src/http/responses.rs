@@ -78,6 +78,7 @@ pub(crate) async fn prepare(
     if compaction.is_none() {
         plan.conversation = plan.fit(plan.conversation.clone())?;
     }
+    let watch = plan.watched(app, caller, request, &translator);
     let permit = app.admit()?;
     let mut input = Vec::new();
     for record in &context.input {
@@ -98,6 +99,7 @@ pub(crate) async fn prepare(
         context: context.inherited.into_iter().chain(context.input).collect(),
         lock: context.lock.take(),
         permit,
+        watch,
     })
 }
 
