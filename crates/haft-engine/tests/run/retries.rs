@@ -133,3 +133,17 @@ async fn an_adapter_that_panics_fails_the_run_and_nothing_else() {
     let message = outcome.end.summary().message.unwrap();
     assert!(message.contains("the adapter panicked: boom"), "{message}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_stays_silent_is_asked_only_once_again() {
+    let model = Script::new((0..5).map(|_| Reply::Hangs));
+    let options = haft_engine::LoopOptions {
+        request_timeout: Duration::from_mins(5),
+        ..haft_engine::LoopOptions::default()
+    };
+    let run = Run::new(model.clone()).options(options).user("go");
+    let outcome = run.await.unwrap();
+    assert_eq!(outcome.usage.requests, 2);
+    let message = outcome.end.summary().message.unwrap();
+    assert!(message.ends_with("(after 2 attempts)"), "{message}");
+}

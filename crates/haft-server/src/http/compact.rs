@@ -23,7 +23,7 @@ pub(super) async fn compact(
     caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let request = responses::receive(&app, request, Door::Compact).await?;
+    let (request, _) = responses::receive(&app, request, Door::Compact).await?;
     let entry = app.models.find(request.model.as_deref())?;
     let model = &entry.model;
     let context = app.context(&caller, &request, None).await?;

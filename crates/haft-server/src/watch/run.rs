@@ -108,24 +108,25 @@ impl RunWatch {
         }
     }
 
-    /// The run goes on from what another process wrote down of it.
-    pub(crate) fn resume(&mut self, earlier: &RawValue) {
-        let Ok(mut earlier) = serde_json::from_str::<RunTrace>(earlier.get()) else {
-            return;
-        };
-        // Times go on counting from its first beginning.
-        self.started_at = earlier.started_at;
-        earlier.outcome = None;
-        earlier.reason = None;
-        earlier.duration_ms = None;
-        for turn in &mut earlier.turns {
-            turn.end_ms.get_or_insert(turn.start_ms);
+    /// The run of a response that another process began, with what it wrote down of it.
+    pub(crate) fn resumed(&mut self, response_id: &str, earlier: Option<RunTrace>) {
+        if let Some(earlier) = earlier {
+            // Times go on counting from its first beginning.
+            self.started_at = earlier.started_at;
+            *self.trace() = earlier;
         }
-        earlier.notes.push(Note {
-            at_ms: self.ms(epoch_seconds()),
-            kind: NoteKind::Resumed,
-        });
-        *self.trace() = earlier;
+        response_id.clone_into(&mut self.trace().response_id);
+        if let Some((_, id)) = &mut self.found_by {
+            response_id.clone_into(id);
+        }
+        self.note(NoteKind::Resumed);
+    }
+
+    /// The run is left for another process to go on with.
+    pub(crate) fn put_away(&mut self) {
+        if self.stage == Stage::Begun {
+            self.close("put_away", None);
+        }
     }
 
     /// Takes an event in.
@@ -446,6 +447,11 @@ impl RunWatch {
             trace.usage
         };
         self.request.ran(&usage);
+    }
+
+    /// The record as it stands, to go on from.
+    pub(crate) fn snapshot(&self) -> RunTrace {
+        self.trace().clone()
     }
 
     /// The record as it stands, to be stored.

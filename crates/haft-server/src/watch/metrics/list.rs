@@ -90,7 +90,7 @@ metrics! {
         "WebSockets that are open";
     runs: Family<RunLabels, Counter> = Family::default(),
         "counter" "haft_runs" ["model", "outcome"]
-        "Runs that ended: completed, incomplete, failed, cancelled, or waiting for their client";
+        "Runs that ended: completed, incomplete, failed, cancelled, waiting for their client, or put_away for the next process";
     run_seconds: Histograms<ModelLabels> = Family::new_with_constructor(waits),
         "histogram" "haft_run_duration_seconds" ["model"]
         "From the beginning of a run to its end";
