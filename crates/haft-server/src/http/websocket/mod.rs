@@ -11,6 +11,7 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::http::header::ALLOW;
 use axum::http::{HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
+use tracing::Instrument as _;
 
 use crate::app::{App, Caller};
 
@@ -32,5 +33,9 @@ pub(super) async fn upgrade(
     };
     let limit = app.options.max_body_bytes;
     let upgrade = upgrade.max_message_size(limit).max_frame_size(limit);
-    upgrade.on_upgrade(move |socket| Connection::new(socket, app, caller).run())
+    let span = tracing::Span::current();
+    upgrade.on_upgrade(move |socket| {
+        let served = Connection::new(socket, app, caller).run();
+        served.instrument(span)
+    })
 }
