@@ -6,6 +6,7 @@ mod caller;
 mod chat;
 mod compact;
 mod conversations;
+mod list;
 mod models;
 mod origin;
 mod path;
@@ -37,7 +38,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let v1 = Router::new()
         .route(
             "/responses",
-            post(responses::create).get(websocket::upgrade),
+            post(responses::create).get(list::list_or_upgrade),
         )
         .route("/responses/input_tokens", post(responses::input_tokens))
         .route("/responses/compact", post(compact::compact))
