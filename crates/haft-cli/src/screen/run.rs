@@ -52,7 +52,9 @@ impl Screen {
                 };
                 self.call_ended(&output.call_id, &result)
             }
-            EventKind::RequestRetried { error, delay_ms } => {
+            EventKind::RequestRetried {
+                error, delay_ms, ..
+            } => {
                 let pause = spoken(Duration::from_millis(*delay_ms));
                 let attempt = event.attempt;
                 let next = attempt.saturating_add(1);

@@ -15,6 +15,7 @@ mod lists;
 mod names;
 mod plain;
 mod raw;
+mod resuming;
 mod state;
 mod stopping;
 mod streaming;
