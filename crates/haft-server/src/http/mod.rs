@@ -8,6 +8,7 @@ mod compact;
 mod conversations;
 mod counts;
 mod door;
+mod list;
 mod metering;
 mod metrics;
 mod models;
@@ -45,7 +46,7 @@ use paths::Paths;
 fn paths() -> Paths {
     Paths::below("/v1")
         .post_metered("/responses", responses::create)
-        .get("/responses", websocket::upgrade)
+        .get("/responses", list::list_or_upgrade)
         .post_metered("/responses/input_tokens", responses::input_tokens)
         .post_metered("/responses/compact", compact::compact)
         .get("/responses/{id}", retrieve::retrieve)
