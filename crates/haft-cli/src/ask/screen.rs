@@ -108,7 +108,9 @@ impl Screen {
                 item: Item::FunctionCallOutput(output),
                 ..
             } => self.result(&output.call_id, &output.output.to_text(), output.is_error),
-            EventKind::RequestRetried { error, delay_ms } => {
+            EventKind::RequestRetried {
+                error, delay_ms, ..
+            } => {
                 let pause = spoken(Duration::from_millis(*delay_ms));
                 let attempt = event.attempt;
                 let next = attempt.saturating_add(1);

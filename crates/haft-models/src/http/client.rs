@@ -89,7 +89,8 @@ impl Http {
     }
 
     /// Sends `body` to `path` below the endpoint and takes any answer, so that it can be passed on.
-    /// Only one that points elsewhere is an error: nobody further on could follow it.
+    /// Only one that points elsewhere is an error, as nobody further on could follow it, and a page
+    /// of HTML that calls itself a success.
     pub async fn forward(
         &self,
         endpoint: &Endpoint,
@@ -103,6 +104,11 @@ impl Http {
         let answer = exchange(endpoint, path, request, accept, timeouts).await?;
         if answer.status().is_redirection() {
             return Err(refused(answer, timeouts, &endpoint.redactor()).await);
+        }
+        if answer.status().is_success() && is_page(&answer) {
+            let words = "the answer is a page of HTML: a proxy stands between, or the base address \
+                         is that of something else";
+            return Err(ModelError::new(ModelErrorKind::Protocol, words));
         }
         Ok(Forwarded::of(answer, *timeouts, endpoint.redactor()).await)
     }
@@ -157,6 +163,14 @@ async fn exchange(
     let status = response.status().as_u16();
     tracing::trace!(path, status, "answer of a model");
     Ok(response)
+}
+
+fn is_page(answer: &Response) -> bool {
+    let kind = answer.headers().get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    kind.trim_start()
+        .to_ascii_lowercase()
+        .starts_with("text/html")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

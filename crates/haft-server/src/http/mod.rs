@@ -30,7 +30,9 @@ use futures_util::FutureExt as _;
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 
+pub(crate) use background::go_live;
 pub(crate) use caller::sane_request_id;
+pub(crate) use responses::{Unadmitted, arrange, read};
 
 /// All paths of the API.
 pub(crate) fn router(app: Arc<App>) -> Router {
