@@ -5,6 +5,7 @@ mod ask;
 mod config;
 mod demo;
 mod init;
+mod keys;
 mod serve;
 mod text;
 mod tools;
@@ -52,6 +53,10 @@ fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         }
         Command::Init(arguments) => {
             init::init(&arguments)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Keys(arguments) => {
+            keys::keys(arguments)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Demo { show: Show::Loop } => on_one_thread(async {

@@ -11,6 +11,7 @@ mod excerpt;
 mod file;
 mod keys;
 mod layered;
+mod limits;
 mod models;
 mod resolve;
 mod serde_words;
@@ -20,8 +21,8 @@ mod variables;
 pub(crate) use complaint::{Complaint, Place};
 pub(crate) use document::Source;
 pub(crate) use keys::KeySource;
-pub(crate) use resolve::{Flags, Resolved, resolve};
-pub(crate) use values::Listen;
+pub(crate) use resolve::{Flags, Resolved, data_dir, resolve};
+pub(crate) use values::{Age, Listen};
 pub(crate) use variables::Variables;
 
 #[cfg(test)]
