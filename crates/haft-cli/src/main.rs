@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod failure;
 mod init;
+mod keys;
 mod remote;
 mod responses;
 mod screen;
@@ -63,6 +64,10 @@ fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Responses(command) => on_one_thread(responses::perform(command)),
+        Command::Keys(arguments) => {
+            keys::keys(arguments)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Demo { show: Show::Loop } => on_one_thread(async {
             let code = ask::ask(ask::QUESTION, &ModelChoice::Offline).await?;
             ask::what_next()?;

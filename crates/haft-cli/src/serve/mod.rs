@@ -6,7 +6,7 @@
 
 mod choice;
 mod log;
-mod prepare;
+pub(crate) mod prepare;
 mod server;
 mod stop;
 mod welcome;
@@ -33,12 +33,16 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     let listener = prepare::listener(&config.listen).await?;
     let address = listener.local_addr().map_err(Failure::of_listening)?;
     let server = server::build(&config, &choice, &data_dir, &process_environment)?;
+    if !server.needs_key() && !config.allow_anonymous {
+        prepare::only_this_machine(&address, &data_dir)?;
+    }
     let page = Welcome {
         address,
         config: &config,
         choice: &choice,
         tools: server.tools(),
         data_dir: &data_dir,
+        needs_key: server.needs_key(),
     };
     // Whoever started it may not read along; the server runs all the same.
     let _ = write!(io::stdout(), "{page}").and_then(|()| io::stdout().flush());
@@ -63,6 +67,7 @@ async fn configured(
     let flags = Flags {
         listen: arguments.listen,
         data_dir: arguments.data_dir,
+        allow_anonymous: arguments.allow_anonymous,
         model,
     };
     let is_flagged = flags.model.is_some();

@@ -64,6 +64,11 @@ impl Ready {
         &self.tools
     }
 
+    /// Whether clients must send a key.
+    pub(super) fn needs_key(&self) -> bool {
+        self.server.needs_key()
+    }
+
     /// Answers until `stop` is done, then ends what runs.
     pub(super) async fn serve(
         self,
@@ -105,6 +110,8 @@ fn options(config: &Resolved, choice: &Choice) -> ServerOptions {
         max_runs: config.max_runs,
         drain_wait: config.drain_wait,
         stop_wait: config.stop_wait,
+        limits: config.limits,
+        allow_anonymous: config.allow_anonymous,
         api_key: api_key.map(|key| ApiKey::new(key.secret.expose())),
         allowed_origins: origins.map(|it| it.as_str().to_owned()).collect(),
         default_model: Some(choice.default_model.clone()),
