@@ -1,5 +1,8 @@
 //! What the command line may say.
 
+mod remote;
+mod responses;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -10,6 +13,12 @@ use haft::Model;
 use haft::models::{Anthropic, ConfigError, OfflineModel, Ollama, OpenAiChat, OpenAiResponses};
 
 use crate::config::Listen;
+use crate::terminal::Color;
+
+pub(crate) use self::remote::RemoteArguments;
+pub(crate) use self::responses::{
+    DeleteArguments, ListArguments, ResponsesCommand, ShowArguments, WaitArguments,
+};
 
 /// haft, the handle between a language model and its tools.
 ///
@@ -19,6 +28,16 @@ use crate::config::Listen;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    /// When to use colours
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        display_order = 900
+    )]
+    pub(crate) color: Color,
 }
 
 #[derive(Debug, Subcommand)]
@@ -27,6 +46,9 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Write a `haft.toml` with every key, its default and what it is for
     Init(InitArguments),
+    /// List, show, wait for and delete what a server has stored
+    #[command(subcommand)]
+    Responses(ResponsesCommand),
     /// Show what haft does; needs no network, no key and no model
     Demo {
         /// What to show

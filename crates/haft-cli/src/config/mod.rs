@@ -7,6 +7,7 @@
 
 mod complaint;
 mod document;
+mod door;
 mod excerpt;
 mod file;
 mod keys;
@@ -19,7 +20,8 @@ mod variables;
 
 pub(crate) use complaint::{Complaint, Place};
 pub(crate) use document::Source;
-pub(crate) use keys::KeySource;
+pub(crate) use door::{Door, door};
+pub(crate) use keys::{KeySource, read as read_key};
 pub(crate) use resolve::{Flags, Resolved, resolve};
 pub(crate) use values::Listen;
 pub(crate) use variables::Variables;

@@ -13,33 +13,39 @@ use haft_core::{
     Streaming,
 };
 
-use super::{body, reply};
-use crate::app::App;
+use super::{body, counts, reply};
+use crate::app::{App, Caller};
 use crate::chat::{ChatRequest, ChunkWriter, Completion, Envelope, Heading};
 use crate::error::ApiError;
 use crate::failure;
 
 pub(super) async fn complete(
     State(app): State<Arc<App>>,
+    caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = body::read_json_bytes(request, app.options.max_body_bytes).await?;
     let envelope = Envelope::read(&body)?;
     let entry = app.models.find(envelope.model.as_deref())?;
+    let limits = &app.options.limits;
+    counts::check("messages", envelope.messages, limits.max_input_items)?;
+    counts::check("tools", envelope.tools, limits.max_tools)?;
+    let watch = app.watch.chat(&caller, &entry.name);
     if let Some(chat) = &entry.chat {
-        let permit = app.admit()?;
+        let permit = app.admit(&caller).await?;
         let body = envelope.addressed(&body, chat.name());
-        return passing::pass(chat, body, envelope.is_streamed, permit).await;
+        return passing::pass(chat, body, envelope.is_streamed, permit, watch).await;
     }
     let model = Arc::clone(&entry.model);
     let asked = ChatRequest::read(body::parse(&body)?, model.provider())?;
     asked.check_content(&*model)?;
-    let permit = app.admit()?;
+    let permit = app.admit(&caller).await?;
     let heading = Heading::new(&entry.name);
     let is_streamed = asked.request.options.stream == Streaming::Pieces;
     let request = asked.request;
     let events = async move { model.send(request).await }.try_flatten_stream();
     let events: ModelStream = Box::pin(events.map(|event| event.and_then(sound)));
+    let events = watch.follow(events);
     if is_streamed {
         let writer = ChunkWriter::new(heading, asked.with_usage);
         streaming::answer(events, writer, permit, &app.options).await

@@ -14,19 +14,21 @@ use futures_util::StreamExt as _;
 use haft_core::{ModelError, Streaming};
 use haft_models::OpenAiChat;
 use haft_models::http::{ByteStream, Forwarded};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::super::{reply, sse};
 use super::told;
+use crate::access::RunPermit;
 use crate::chat::error_frame;
 use crate::error::ApiError;
+use crate::watch::ChatWatch;
 
 /// Passes a body on and the answer back.
 pub(super) async fn pass(
     chat: &OpenAiChat,
     body: Bytes,
     is_streamed: bool,
-    permit: OwnedSemaphorePermit,
+    permit: RunPermit,
+    watch: ChatWatch,
 ) -> Result<Response, ApiError> {
     let streaming = if is_streamed {
         Streaming::Pieces
@@ -34,7 +36,7 @@ pub(super) async fn pass(
         Streaming::Whole
     };
     let answer = chat.forward_bytes(body, streaming).await;
-    let answer = answer.map_err(|error| told(&error))?;
+    let answer = watch.forward(answer).map_err(|error| told(&error))?;
     let head = Head::of(&answer);
     let body = if is_streamed && answer.is_success() {
         Body::from_stream(Passing {
@@ -103,7 +105,7 @@ struct Passing {
     is_events: bool,
     bytes: Option<ByteStream>,
     tail: Tail,
-    _permit: OwnedSemaphorePermit,
+    _permit: RunPermit,
 }
 
 impl Stream for Passing {
