@@ -9,6 +9,7 @@ use haft_core::{Owner, Store, StoreError, ToolKind};
 
 use crate::access::{Keyring, Pass, RunLine, RunPermit};
 use crate::error::{ApiError, ErrorCode};
+use crate::health::StoreHealth;
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
 use crate::models::Models;
@@ -33,6 +34,7 @@ pub(crate) struct App {
     pub(crate) keys: SealingKeys,
     pub(crate) lifetime: Lifetime,
     pub(crate) watch: Arc<Watch>,
+    pub(crate) store_health: StoreHealth,
 }
 
 /// Who asks, and how he wants to be answered.

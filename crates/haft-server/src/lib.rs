@@ -25,6 +25,7 @@ mod durable;
 mod error;
 mod estimate;
 mod failure;
+mod health;
 mod history;
 mod http;
 mod lifetime;

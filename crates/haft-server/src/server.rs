@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use crate::access::{KeyFile, Keyring, KeysError, RunLine};
 use crate::app::{App, ConversationLocks, now};
 use crate::connections;
+use crate::health::StoreHealth;
 use crate::http::{self, Route};
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
@@ -196,6 +197,7 @@ impl ServerBuilder {
                 keys,
                 lifetime: Lifetime::default(),
                 watch,
+                store_health: StoreHealth::default(),
             }),
         })
     }
@@ -294,6 +296,7 @@ impl Server {
             );
         }
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
+        let watching = tokio::spawn(haft_models::pool::watch(self.app.models.members()));
         let lifetime = &self.app.lifetime;
         let address = listener.local_addr()?;
         let is_local = address.ip().to_canonical().is_loopback();
@@ -323,6 +326,7 @@ impl Server {
             }
         }
         cleaner.abort();
+        watching.abort();
         Ok(())
     }
 }

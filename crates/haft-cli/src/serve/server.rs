@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft::Catalog;
 use haft::models::http::Http;
-use haft::models::{Backend, Lookup};
+use haft::models::{Lookup, pools};
 use haft_hosted::HostedOptions;
 use haft_server::{ApiKey, ModelEntry, Server, ServerOptions};
 use haft_store::{OpenError, SqliteStore};
@@ -48,11 +48,10 @@ pub(super) fn build(
         .data_dir(data_dir)
         .catalog(catalog)
         .options(options(config, choice));
-    let http = Http::default();
-    for model in &choice.models {
-        let backend = Backend::from_config_with(model, lookup, &http).map_err(told)?;
-        let entry = ModelEntry::from_backend(model.name.clone(), model.aliases.clone(), backend);
-        builder = builder.model(entry);
+    let pools = pools(&choice.models, lookup, &Http::default()).map_err(told)?;
+    for (model, pool) in choice.models.iter().zip(pools) {
+        let aliases = model.aliases.clone();
+        builder = builder.model(ModelEntry::from_pool(&model.name, aliases, pool));
     }
     let server = builder.build().map_err(told)?;
     Ok(Ready { server, tools })

@@ -8,6 +8,7 @@ mod compact;
 mod conversations;
 mod counts;
 mod door;
+mod health;
 mod list;
 mod metering;
 mod metrics;
@@ -82,7 +83,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
         // Outside of the envelope: it has a door of its own, and those who look are not counted.
         .route("/metrics", axum::routing::get(metrics::metrics))
-        .with_state(app)
+        .with_state(Arc::clone(&app))
+        // Beside the envelope: who asks for these has no key, and asks every few seconds.
+        .merge(health::router(app))
 }
 
 async fn unknown_path(uri: Uri) -> ApiError {

@@ -31,6 +31,7 @@ pub(super) async fn create(
     let request = Arc::new(request);
     let job = prepare(&app, &caller, &request, None).await?;
     let warning = warning(&job);
+    let witness = job.plan.witness.clone();
     let mut response = if request.background {
         background::start(app, &caller, &request, &body, job).await?
     } else if request.stream {
@@ -45,6 +46,7 @@ pub(super) async fn create(
     if let Some(warning) = warning {
         response.headers_mut().insert("haft-warning", warning);
     }
+    reply::name_stand_ins(&mut response, &witness);
     Ok(response)
 }
 
