@@ -20,6 +20,7 @@ use haft_core::{
 };
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep};
+use tracing::Instrument as _;
 
 use crate::event::RunEvent;
 use crate::machine::{Effect, Executed, Input, Machine, Runner, Ticket};
@@ -44,6 +45,10 @@ pub(crate) struct Means {
 /// What a run that is under way comes to next.
 #[derive(Debug)]
 #[non_exhaustive]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every step is an event, and none is kept"
+)]
 pub enum Step {
     /// Something happened.
     Event(RunEvent),
@@ -191,7 +196,8 @@ impl Driver {
                     .with_progress(Arc::clone(&self.progress) as _)
                     .with_transaction(ticket.transaction.clone());
                 let identity = (ticket.call, ticket.call_id.clone());
-                let task = self.calls.spawn(execute(ticket, context));
+                // What it logs belongs to whoever runs this.
+                let task = self.calls.spawn(execute(ticket, context).in_current_span());
                 self.tasks.insert(task.id(), identity);
             }
             Effect::StopCalls => {

@@ -1,6 +1,7 @@
 //! How long what the server began goes on: nothing outlives it.
 //!
-//! Two signals, one after the other. *Stopping*: nothing new begins, and whoever waits for a next
+//! Three signals, one after the other. *Draining*: everything goes on, but nobody should send anything
+//! new. *Stopping*: nothing new begins, and whoever waits for a next
 //! request goes. *Halted*: what still runs is cancelled. Whoever began a task is waited for.
 
 use std::future::Future;
@@ -10,6 +11,7 @@ use haft_core::Cancel;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
+use tracing::Instrument as _;
 
 use crate::error::{ApiError, ErrorCode};
 
@@ -17,6 +19,7 @@ use crate::error::{ApiError, ErrorCode};
 #[derive(Debug, Default)]
 pub(crate) struct Lifetime {
     tasks: TaskTracker,
+    draining: Cancel,
     stopping: Cancel,
     halted: Cancel,
 }
@@ -27,7 +30,8 @@ impl Lifetime {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        self.tasks.spawn(task)
+        // What it logs belongs to the request that began it.
+        self.tasks.spawn(task.in_current_span())
     }
 
     /// For a task that somebody else began: it is waited for as long as this is held.
@@ -38,6 +42,20 @@ impl Lifetime {
     /// A signal that cancels one run, given at the latest when everything is halted.
     pub(crate) fn run_signal(&self) -> Cancel {
         self.halted.child()
+    }
+
+    /// Says that nobody should send anything new.
+    pub(crate) fn drain(&self) {
+        self.draining.cancel();
+    }
+
+    /// Whether new requests had better go elsewhere.
+    #[allow(
+        dead_code,
+        reason = "asked by whoever tells whether the server is ready"
+    )]
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.is_cancelled() || self.is_stopping()
     }
 
     /// Says that nothing new is to begin.

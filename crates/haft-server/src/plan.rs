@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_core::{Cancel, Conversation, Model, ModelOptions, Owner};
-use haft_engine::{LoopOptions, OnMismatch, Run};
+use haft_engine::{LoopOptions, OnMismatch, Run, Session};
 use haft_models::pool::Witness;
 
 use crate::app::{App, Caller, now};
@@ -15,6 +15,7 @@ use crate::history::{Record, expand, verify};
 use crate::stream::{Translation, Translator};
 use crate::toolkit::{Ingredients, Toolkit};
 use crate::truncate::fitted;
+use crate::watch::{Commission, RunWatch, Tools};
 use crate::wire::{CreateRequest, ResponseResource, TextFormat, Truncation, new_id};
 
 /// Everything that is needed to run a request, once or again with less of its context.
@@ -99,6 +100,33 @@ impl Plan {
         Ok((plan, translator))
     }
 
+    /// The run of it under watch.
+    pub(crate) fn watched(
+        &self,
+        app: &App,
+        caller: &Caller,
+        request: &CreateRequest,
+        translator: &Translator,
+    ) -> RunWatch {
+        let resource = translator.resource();
+        let commission = Commission {
+            owner: &caller.owner,
+            response_id: &resource.id,
+            request_id: &self.request_id,
+            model_name: &resource.model,
+            model: &*self.model,
+            conversation: request.conversation.as_deref(),
+            is_background: request.background,
+            is_stored: request.store,
+        };
+        app.watch.run(caller, &commission)
+    }
+
+    /// What each tool is for the client, by the name that the model calls it by.
+    pub(crate) fn tools(&self) -> &Tools {
+        &self.toolkit.shown
+    }
+
     /// The tool types that were left out.
     pub(crate) fn ignored(&self) -> &[String] {
         &self.toolkit.ignored
@@ -166,10 +194,10 @@ impl Plan {
         expand(&records, &self.toolkit).into()
     }
 
-    /// A run of it with this conversation.
-    pub(crate) fn run(&self, conversation: Conversation) -> Run {
+    /// A run of it that goes on from here.
+    pub(crate) fn run(&self, session: Session) -> Run {
         let mut run = Run::new(Arc::clone(&self.model))
-            .session(conversation)
+            .session(session)
             .binding(self.toolkit.binding.clone())
             .options(self.options.clone())
             .model_options(self.model_options.clone())

@@ -2,26 +2,27 @@
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
 use haft_catalog::Catalog;
 use haft_core::{CustomKind, Retention, Store, ToolSource};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
+use crate::access::{KeyFile, Keyring, KeysError, RunLine};
 use crate::app::{App, ConversationLocks, now};
 use crate::connections;
 use crate::health::StoreHealth;
-use crate::http;
+use crate::http::{self, Route};
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
 use crate::models::{ModelEntry, Models};
 use crate::options::ServerOptions;
-use crate::orphans::settle_orphans;
 use crate::sealed::{KeyFileError, SealingKeys};
+use crate::take_up::{TakenUp, take_up};
 use crate::toolkit::of_type;
+use crate::watch::Watch;
 
 /// Where the keys are, in the data folder.
 const KEY_FILE: &str = "sealing-keys";
@@ -101,10 +102,14 @@ pub enum BuildError {
     /// The keys that seal compacted conversations cannot be used.
     #[error(transparent)]
     Keys(#[from] KeyFileError),
+    /// The keys of clients cannot be used.
+    #[error(transparent)]
+    ApiKeys(#[from] KeysError),
 }
 
 impl ServerBuilder {
-    /// Where the server keeps its keys; without one they die with it.
+    /// Where the server keeps its keys, and finds those of its clients
+    /// ([`KeyFile`](crate::access::KeyFile)); without one its own die with it.
     pub fn data_dir(mut self, directory: impl Into<PathBuf>) -> Self {
         self.data_dir = Some(directory.into());
         self
@@ -169,17 +174,29 @@ impl ServerBuilder {
             Some(directory) => SealingKeys::open(&directory.join(KEY_FILE))?,
             None => SealingKeys::ephemeral()?,
         };
+        let options = self.options;
+        let limits = &options.limits;
+        let file = self.data_dir.as_deref().map(KeyFile::in_folder);
+        let keyring = Keyring::open(file, options.api_key.as_ref(), limits.keys)?;
+        let max_waiting = limits.max_waiting;
+        let max_waiting = max_waiting.unwrap_or_else(|| options.max_runs.saturating_mul(4));
+        let line = RunLine::new(options.max_runs, max_waiting, limits.max_wait);
+        let names = models.iter().map(|entry| entry.name.as_str());
+        let watch = Watch::new(names, options.watch.clone());
         Ok(Server {
             app: Arc::new(App {
                 models,
                 catalog: self.catalog,
                 store: self.store,
-                runs: Arc::new(Semaphore::new(self.options.max_runs)),
-                options: self.options,
+                keyring,
+                line,
+                is_local: OnceLock::new(),
+                options,
                 live: LiveRuns::default(),
                 conversations: ConversationLocks::default(),
                 keys,
                 lifetime: Lifetime::default(),
+                watch,
                 store_health: StoreHealth::default(),
             }),
         })
@@ -239,6 +256,16 @@ impl Server {
         }
     }
 
+    /// Every method and path that it answers to.
+    pub fn routes(&self) -> Vec<Route> {
+        http::routes()
+    }
+
+    /// Whether clients must send a key: one is configured, or the data folder has a file of them.
+    pub fn needs_key(&self) -> bool {
+        self.app.keyring.needs_key()
+    }
+
     #[cfg(test)]
     pub(crate) fn app(&self) -> &Arc<App> {
         &self.app
@@ -249,24 +276,33 @@ impl Server {
         http::router(Arc::clone(&self.app))
     }
 
-    /// Answers on the listener until `shutdown` says that it is enough. Requests that are under way
-    /// then have some seconds to end, background runs none; nothing goes on when this returns, and
-    /// the responses that did not come to their end say so.
+    /// Answers on the listener until `shutdown` says that it is enough. From then on the server is not
+    /// ready any more, then it takes no new connections, and requests that are under way have some
+    /// seconds to end. Background runs stop between two turns, or when these seconds are over, and go
+    /// on when a server is started with the same store. Nothing goes on when this returns, and the
+    /// responses that did not come to their end say so.
     pub async fn serve(
         self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<()> {
-        match settle_orphans(&self.app).await {
-            Ok(0) => {}
-            Ok(count) => tracing::warn!(count, "responses of an earlier process were not finished"),
-            Err(error) => return Err(std::io::Error::other(error)),
+        let taken = take_up(&self.app).await.map_err(std::io::Error::other)?;
+        if taken != TakenUp::default() {
+            let TakenUp { resumed, failed } = taken;
+            tracing::warn!(
+                resumed,
+                failed,
+                "background responses of an earlier process were not finished"
+            );
         }
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
         let watching = tokio::spawn(haft_models::pool::watch(self.app.models.members()));
         let lifetime = &self.app.lifetime;
-        let patience = connections::Patience::default();
-        let served = connections::serve(listener, self.router(), lifetime, patience);
+        let address = listener.local_addr()?;
+        let is_local = address.ip().to_canonical().is_loopback();
+        let _ = self.app.is_local.set(is_local);
+        let bounds = connections::Bounds::of(&self.app);
+        let served = connections::serve(listener, self.router(), lifetime, bounds);
         let wait = self.app.options.stop_wait;
         let over = async {
             served.await;
@@ -275,8 +311,9 @@ impl Server {
         };
         let overdue = async {
             shutdown.await;
+            lifetime.drain();
+            tokio::time::sleep(self.app.options.drain_wait).await;
             lifetime.stop();
-            self.app.live.cancel_all();
             tokio::time::sleep(wait).await;
         };
         tokio::select! {

@@ -41,3 +41,8 @@ pub(crate) fn other_event(response_id: &str, sequence_number: u64) -> StoreError
          `{sequence_number}`: go on behind its last one"
     ))
 }
+
+/// Something was to be written to a store that is open for reading only.
+pub(crate) fn read_only() -> StoreError {
+    StoreError::Failed("it is open for reading only: let the server that keeps it write".to_owned())
+}

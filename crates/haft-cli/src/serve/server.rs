@@ -13,8 +13,8 @@ use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
 use super::choice::Choice;
-use super::failure::Failure;
 use crate::config::Resolved;
+use crate::failure::Failure;
 
 /// The file in the data folder that keeps responses and conversations.
 const STORE: &str = "haft.db";
@@ -63,6 +63,11 @@ impl Ready {
         &self.tools
     }
 
+    /// Whether clients must send a key.
+    pub(super) fn needs_key(&self) -> bool {
+        self.server.needs_key()
+    }
+
     /// Answers until `stop` is done, then ends what runs.
     pub(super) async fn serve(
         self,
@@ -102,6 +107,10 @@ fn options(config: &Resolved, choice: &Choice) -> ServerOptions {
         unsupported_tools: config.unsupported_tools,
         max_body_bytes: config.max_body_bytes,
         max_runs: config.max_runs,
+        drain_wait: config.drain_wait,
+        stop_wait: config.stop_wait,
+        limits: config.limits,
+        allow_anonymous: config.allow_anonymous,
         api_key: api_key.map(|key| ApiKey::new(key.secret.expose())),
         allowed_origins: origins.map(|it| it.as_str().to_owned()).collect(),
         default_model: Some(choice.default_model.clone()),

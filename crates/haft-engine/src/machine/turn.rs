@@ -168,6 +168,12 @@ impl Machine {
                 ..usage
             };
             self.progress().usage += usage;
+            self.emit(EventKind::AnswerFinished {
+                finish: response.finish,
+                usage: response.usage,
+                model: response.model.clone(),
+                response_id: response.response_id.clone(),
+            });
             self.judge(response);
         }
     }
@@ -197,6 +203,7 @@ impl Machine {
         };
         self.emit(EventKind::RequestRetried {
             error: error.to_string(),
+            error_kind: error.kind,
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
         });
         self.attempt += 1;

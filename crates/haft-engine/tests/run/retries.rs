@@ -69,7 +69,13 @@ async fn retry_after_is_honoured() {
     let mut run = Run::new(model).user("go").start().unwrap();
     let mut delays = Vec::new();
     while let Some(event) = run.next().await {
-        if let EventKind::RequestRetried { delay_ms, .. } = event.kind {
+        if let EventKind::RequestRetried {
+            delay_ms,
+            error_kind,
+            ..
+        } = event.kind
+        {
+            assert_eq!(error_kind, ModelErrorKind::RateLimit);
             delays.push(delay_ms);
         }
     }

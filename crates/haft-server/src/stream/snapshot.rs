@@ -11,9 +11,10 @@ use haft_engine::EventKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::answer::Answer;
 use super::event::WireEvent;
 use super::items::OutputItem;
-use super::translator::{Output, Running, Translation, Translator};
+use super::translator::{Output, Running, Translator};
 use crate::wire::{ResponseResource, ResponseStatus};
 
 /// How far a translation has come, between two answers of the model.
@@ -48,14 +49,15 @@ impl Translator {
         }
     }
 
-    /// The translation of a response that another process began. `log` is what it told of it.
+    /// This translation, which has not begun, as that of a response that another process began. `log` is
+    /// what was told of it. None if the two do not belong together.
     pub(crate) fn restored(
+        self,
         resource: ResponseResource,
-        translation: Translation,
         snapshot: Option<Snapshot>,
         log: &[WireEvent],
-    ) -> Self {
-        let mut translator = Self::new(resource, translation);
+    ) -> Option<Self> {
+        let mut translator = Self::new(resource, self.translation);
         let mut told = 0;
         if let Some(snapshot) = snapshot {
             told = snapshot.next;
@@ -71,30 +73,34 @@ impl Translator {
             translator.has_answer = snapshot.has_answer;
             translator.has_run_tools = snapshot.has_run_tools;
         }
-        translator.has_begun = translator.writer.next() > 0;
-        for event in log.iter().filter(|event| event.sequence_number >= told) {
-            translator.take_in(event);
+        translator.has_begun = translator.writer.next() > 0 || !log.is_empty();
+        translator.answer = Answer::new(None, false);
+        let behind = log.iter().filter(|event| event.sequence_number >= told);
+        let mut again = Vec::new();
+        for event in behind.clone() {
+            let body = serde_json::from_str(&event.json).ok()?;
+            if let Some(kind) = translated(&event.kind, body) {
+                again.extend(translator.translate(kind));
+            }
+        }
+        // The items that are open here are those that are open for whoever reads the log.
+        if !items_of(again.iter()).eq(items_of(behind)) {
+            return None;
         }
         if let Some(last) = log.last() {
-            translator.has_begun = true;
-            translator.writer.take();
             translator.writer.continue_at(last.sequence_number + 1);
         }
         if translator.has_begun {
             translator.resource.status = ResponseStatus::InProgress;
         }
-        translator
+        Some(translator)
     }
+}
 
-    /// Takes in what was told already.
-    fn take_in(&mut self, event: &WireEvent) {
-        let Ok(body) = serde_json::from_str::<Value>(&event.json) else {
-            return;
-        };
-        if let Some(kind) = translated(&event.kind, body) {
-            self.translate(kind);
-        }
-    }
+/// The events that open and close items.
+fn items_of<'e>(events: impl Iterator<Item = &'e WireEvent>) -> impl Iterator<Item = &'e str> {
+    let kinds = events.map(|event| &*event.kind);
+    kinds.filter(|kind| kind.starts_with("response.output_item."))
 }
 
 /// The event of the run that an event of the response told of.

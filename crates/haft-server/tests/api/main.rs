@@ -13,9 +13,11 @@ mod errors;
 mod health;
 #[path = "../../src/stream/legal.rs"]
 mod legal;
+mod lists;
 mod names;
 mod plain;
 mod raw;
+mod resuming;
 mod state;
 mod stopping;
 mod streaming;

@@ -69,7 +69,9 @@ pub(super) fn migrate(connection: &mut Connection, version: i64) -> rusqlite::Re
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", reached)?;
         transaction.commit()?;
-        tracing::debug!(version = reached, "store migrated");
+        if version > 0 {
+            tracing::info!(version = reached, "the store was brought up to date");
+        }
     }
     Ok(())
 }

@@ -14,28 +14,39 @@ use haft_core::{
     Streaming,
 };
 use haft_models::pool::{Pool, Witness};
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::{body, reply};
-use crate::app::App;
+use super::{body, counts, reply};
+use crate::access::RunPermit;
+use crate::app::{App, Caller};
 use crate::chat::{ChatRequest, ChunkWriter, Completion, Envelope, Heading};
 use crate::error::ApiError;
 use crate::failure;
+use crate::watch::ChatWatch;
 
 pub(super) async fn complete(
     State(app): State<Arc<App>>,
+    caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = body::read_json_bytes(request, app.options.max_body_bytes).await?;
     let envelope = Envelope::read(&body)?;
     let entry = app.models.find(envelope.model.as_deref())?;
+    let limits = &app.options.limits;
+    counts::check("messages", envelope.messages, limits.max_input_items)?;
+    counts::check("tools", envelope.tools, limits.max_tools)?;
+    let watch = app.watch.chat(&caller, &entry.name);
     let (pool, witness) = (&entry.pool, Witness::default());
     if !pool.passes_chat() {
         let asked = read(&body, pool)?;
-        let permit = app.admit()?;
-        return translate(&app, &entry.name, pool, asked, permit, witness).await;
+        let permit = app.admit(&caller).await?;
+        let telling = Telling {
+            permit,
+            witness,
+            watch,
+        };
+        return translate(&app, &entry.name, pool, asked, telling).await;
     }
-    let permit = app.admit()?;
+    let permit = app.admit(&caller).await?;
     let addressed = |name: &str| envelope.addressed(&body, name);
     let streaming = if envelope.is_streamed {
         Streaming::Pieces
@@ -53,9 +64,14 @@ pub(super) async fn complete(
         && let Ok(asked) = read(&body, &others)
     {
         let others = Arc::new(others);
-        return translate(&app, &entry.name, &others, asked, permit, witness).await;
+        let telling = Telling {
+            permit,
+            witness,
+            watch,
+        };
+        return translate(&app, &entry.name, &others, asked, telling).await;
     }
-    let answer = passed.map_err(|error| told(&error))?;
+    let answer = watch.forward(passed).map_err(|error| told(&error))?;
     let mut response = passing::pass(answer, envelope.is_streamed, permit).await?;
     reply::name_stand_ins(&mut response, &witness);
     Ok(response)
@@ -68,21 +84,33 @@ fn read(body: &Bytes, pool: &Pool) -> Result<ChatRequest, ApiError> {
     Ok(asked)
 }
 
+/// What goes along with an answer.
+struct Telling {
+    permit: RunPermit,
+    witness: Witness,
+    watch: ChatWatch,
+}
+
 /// Asks in haft's own words, and tells the answer in those of Chat Completions.
 async fn translate(
     app: &App,
     name: &str,
     pool: &Arc<Pool>,
     asked: ChatRequest,
-    permit: OwnedSemaphorePermit,
-    witness: Witness,
+    telling: Telling,
 ) -> Result<Response, ApiError> {
+    let Telling {
+        permit,
+        witness,
+        watch,
+    } = telling;
     let model = pool.heard_by(witness.clone());
     let heading = Heading::new(name);
     let is_streamed = asked.request.options.stream == Streaming::Pieces;
     let request = asked.request;
     let events = async move { model.send(request).await }.try_flatten_stream();
     let events: ModelStream = Box::pin(events.map(|event| event.and_then(sound)));
+    let events = watch.follow(events);
     let mut response = if is_streamed {
         let writer = ChunkWriter::new(heading, asked.with_usage);
         streaming::answer(events, writer, permit, &app.options).await?

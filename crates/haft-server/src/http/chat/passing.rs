@@ -13,10 +13,10 @@ use futures_core::Stream;
 use futures_util::StreamExt as _;
 use haft_core::ModelError;
 use haft_models::http::{ByteStream, Forwarded};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::super::{reply, sse};
 use super::told;
+use crate::access::RunPermit;
 use crate::chat::error_frame;
 use crate::error::ApiError;
 
@@ -24,7 +24,7 @@ use crate::error::ApiError;
 pub(super) async fn pass(
     answer: Forwarded,
     is_streamed: bool,
-    permit: OwnedSemaphorePermit,
+    permit: RunPermit,
 ) -> Result<Response, ApiError> {
     let head = Head::of(&answer);
     let body = if is_streamed && answer.is_success() {
@@ -94,7 +94,7 @@ struct Passing {
     is_events: bool,
     bytes: Option<ByteStream>,
     tail: Tail,
-    _permit: OwnedSemaphorePermit,
+    _permit: RunPermit,
 }
 
 impl Stream for Passing {

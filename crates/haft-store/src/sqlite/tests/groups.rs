@@ -229,3 +229,53 @@ async fn every_write_to_a_conversation_touches_it() {
         assert!(touched_at.await.unwrap() > 1_700_000_000, "step {step}");
     }
 }
+
+#[tokio::test]
+async fn a_check_writes_and_shows_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("haft.db"), Limits::default());
+    for _ in 0..3 {
+        store.check().await.unwrap();
+    }
+    let count = store.writer.write(|connection| {
+        let mut query = connection.prepare("SELECT count FROM checks")?;
+        Ok(query.query_row([], |row| row.get::<_, i64>(0))?)
+    });
+    assert_eq!(count.await, Ok(3));
+}
+
+#[tokio::test]
+async fn a_check_does_not_wait_for_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let limits = Limits {
+        wait: Duration::from_millis(20),
+        ..Limits::default()
+    };
+    let store = open(&directory.path().join("haft.db"), limits);
+    let go = stop_at(&store).await;
+    assert_eq!(store.check().await, Err(StoreError::Busy));
+    go.send(()).unwrap();
+    // Those 20 milliseconds may be too short for a disk that works.
+    let verdict = loop {
+        match store.check().await {
+            Err(StoreError::Busy) => {}
+            verdict => break verdict,
+        }
+    };
+    assert_eq!(verdict, Ok(()));
+}
+
+#[tokio::test]
+async fn a_check_fails_when_nobody_writes_any_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("haft.db"), Limits::default());
+    let broken = store
+        .writer
+        .write(|_| -> crate::sqlite::failure::Outcome<()> { panic!("on purpose") });
+    let gone = "the thread that writes is gone: open the store anew";
+    assert_eq!(broken.await, Err(StoreError::Failed(gone.to_owned())));
+    assert_eq!(
+        store.check().await,
+        Err(StoreError::Failed(gone.to_owned()))
+    );
+}

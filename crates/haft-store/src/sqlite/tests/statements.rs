@@ -9,7 +9,8 @@ use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use rusqlite::{Connection, StatementStatus};
 
 use super::{appended_to, json, owner, response};
-use crate::sqlite::{chains, cleaning, connection, conversations, events, items, responses};
+use crate::sqlite::notes::{self, Note};
+use crate::sqlite::{chains, cleaning, connection, conversations, events, items, lists, responses};
 
 fn open(directory: &Path) -> Connection {
     let path = directory.join("haft.db");
@@ -105,6 +106,11 @@ fn no_statement_reads_a_table_from_end_to_end() {
     });
     events::append(db, &owner, "r49", &log).unwrap();
     events::append(db, &owner, "r49", &log).unwrap();
+    let checkpoint = json("1");
+    assert!(notes::put_checkpoint(db, &owner, "r49", &checkpoint, &log).unwrap());
+    for note in [Note::Checkpoint, Note::Trace] {
+        notes::get(db, note, &owner, "r49").unwrap();
+    }
     assert_eq!(
         events::list(db, &owner, "r49", Some(0), 9).unwrap().len(),
         2
@@ -129,12 +135,16 @@ fn no_statement_reads_a_table_from_end_to_end() {
     assert!(conversations::get(db, &owner, "c").unwrap().is_some());
     assert!(conversations::list(db, &owner, "c").unwrap().is_some());
     for is_descending in [false, true] {
-        let query = PageQuery {
-            after: Some("x_a".to_owned()),
+        let query = |after: Option<&str>| PageQuery {
+            after: after.map(str::to_owned),
             limit: 2,
             is_descending,
         };
-        conversations::page(db, &owner, "c", &query).unwrap();
+        conversations::page(db, &owner, "c", &query(Some("x_a"))).unwrap();
+        for after in [None, Some("r30")] {
+            let page = lists::list(db, Some(&owner), &query(after)).unwrap();
+            assert!(page.has_more);
+        }
     }
     assert!(conversations::delete_item(db, &owner, "c", "x_a").unwrap());
     assert!(conversations::delete(db, &owner, "d").unwrap());
@@ -151,6 +161,39 @@ fn no_statement_reads_a_table_from_end_to_end() {
     assert!(seen.len() > 50);
     for (sql, steps) in seen.iter() {
         assert_eq!(*steps, 0, "{sql}");
+    }
+}
+
+#[test]
+fn the_list_of_all_owners_reads_no_more_than_it_must() {
+    let directory = tempfile::tempdir().unwrap();
+    let connection = open(directory.path());
+    fill(&connection, 50, 10);
+    for is_descending in [false, true] {
+        for after in [None, Some("r30".to_owned())] {
+            let query = PageQuery {
+                after,
+                limit: 2,
+                is_descending,
+            };
+            let sql = format!("EXPLAIN QUERY PLAN {}", lists::statement(false, &query));
+            let mut plan = connection.prepare(&sql).unwrap();
+            let values = plan.parameter_count();
+            let steps = plan
+                .query_map(rusqlite::params_from_iter(vec![1; values]), |row| {
+                    row.get::<_, String>(3)
+                })
+                .unwrap();
+            let steps: Vec<String> = steps.map(Result::unwrap).collect();
+            let scans = |table: &str| steps.contains(&format!("SCAN {table}"));
+            assert!(scans("o") && scans("w"), "{steps:#?}");
+            assert!(!scans("r") && !scans("responses"), "{steps:#?}");
+            let seeks = steps.iter().any(|step| {
+                step.starts_with("SEARCH responses USING")
+                    && step.contains("INDEX responses_by_time (owner=?")
+            });
+            assert!(seeks, "{steps:#?}");
+        }
     }
 }
 
