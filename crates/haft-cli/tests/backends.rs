@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use support::{Running, haft};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const KEY: &str = "sk-hunter2-hunter2";
 
 /// A server of Chat Completions that says its name. It can be killed and come back at its address.
