@@ -119,9 +119,12 @@ impl Trial {
         self.use_and_kill(server, &client);
         let mut times = 1;
         // Sometimes also before it is ready again, or while it works on what was left.
-        while times < at_most && self.rng.u32(..5) == 0 {
-            let server = self.place.spawn();
-            thread::sleep(Duration::from_millis(self.rng.u64(..400)));
+        while times < at_most && self.rng.u32(..4) == 0 {
+            let server = match self.rng.bool() {
+                true => self.place.spawn(),
+                false => self.place.start().map_err(|problem| vec![problem])?.0,
+            };
+            thread::sleep(Duration::from_millis(self.rng.u64(..200)));
             server.kill();
             times += 1;
         }
