@@ -96,9 +96,11 @@ async fn resume(
     let durable = Durable::new(live, asked);
     Arc::clone(&app).lifetime.spawn(async move {
         // There are as many as there were before, when each of them was admitted.
+        let waiting = app.watch.waiting();
         let Ok(permit) = Arc::clone(&app.runs).acquire_owned().await else {
             return;
         };
+        drop(waiting);
         go_live(app, job.admitted(permit), durable);
     });
     Ok(())

@@ -14,6 +14,7 @@ mod reply;
 mod responses;
 mod retrieve;
 mod sse;
+mod trace;
 mod websocket;
 
 use std::panic::AssertUnwindSafe;
@@ -50,6 +51,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         )
         .route("/responses/{id}/cancel", post(background::cancel))
         .route("/responses/{id}/input_items", get(retrieve::input_items))
+        .route("/responses/{id}/trace", get(trace::trace))
         .route("/conversations", post(conversations::create))
         .route(
             "/conversations/{id}",

@@ -21,4 +21,5 @@ mod streaming;
 mod support;
 mod tools;
 mod truncation;
+mod watch;
 mod websocket;
