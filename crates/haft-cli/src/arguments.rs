@@ -1,5 +1,8 @@
 //! What the command line may say.
 
+mod remote;
+mod responses;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,6 +14,12 @@ use haft::Model;
 use haft::models::{Anthropic, ConfigError, OfflineModel, Ollama, OpenAiChat, OpenAiResponses};
 
 use crate::config::{Age, Listen};
+use crate::terminal::Color;
+
+pub(crate) use self::remote::RemoteArguments;
+pub(crate) use self::responses::{
+    DeleteArguments, ListArguments, ResponsesCommand, ShowArguments, WaitArguments,
+};
 
 /// haft, the handle between a language model and its tools.
 ///
@@ -20,6 +29,16 @@ use crate::config::{Age, Listen};
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    /// When to use colours
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        display_order = 900
+    )]
+    pub(crate) color: Color,
 }
 
 #[derive(Debug, Subcommand)]
@@ -30,6 +49,9 @@ pub(crate) enum Command {
     Init(InitArguments),
     /// Make, list and revoke the keys that clients of a server send
     Keys(KeysArguments),
+    /// List, show, wait for and delete what a server has stored
+    #[command(subcommand)]
+    Responses(ResponsesCommand),
     /// Show what haft does; needs no network, no key and no model
     Demo {
         /// What to show

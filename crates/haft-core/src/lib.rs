@@ -96,8 +96,8 @@ pub use state::{
     Snapshot, SnapshotMeta, SnapshotPhase, StateError, Transaction, TransactionId,
 };
 pub use store::{
-    Cleaned, Owner, Page, PageQuery, Retention, Store, StoreError, StoredConversation, StoredEvent,
-    StoredItem, StoredResponse,
+    Alongside, Cleaned, ListedResponse, Owner, Page, PageQuery, ResponsePage, Retention, Store,
+    StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
 };
 pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,

@@ -114,6 +114,43 @@ pub struct StoredEvent {
     pub json: Box<RawValue>,
 }
 
+/// What is written in the same step as a response: all of it or nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Alongside {
+    /// The conversation that its input and output become part of.
+    pub append_to: Option<String>,
+    /// Events that its log gets.
+    pub events: Vec<StoredEvent>,
+    /// How far its run has come, in place of what was noted before. A finished response has none.
+    pub checkpoint: Option<Box<RawValue>>,
+    /// How its run went, in place of what was noted before.
+    pub trace: Option<Box<RawValue>>,
+}
+
+/// A response in a list, without its items.
+#[derive(Debug, Clone)]
+pub struct ListedResponse {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Its id.
+    pub id: String,
+    /// When it was made, in seconds since the epoch.
+    pub created_at: i64,
+    /// Whether it will not change any more.
+    pub is_finished: bool,
+    /// The resource, without its items.
+    pub resource: Box<RawValue>,
+}
+
+/// A piece of the list of responses.
+#[derive(Debug, Clone, Default)]
+pub struct ResponsePage {
+    /// The responses, in the order that was asked for.
+    pub responses: Vec<ListedResponse>,
+    /// Whether there are more behind them.
+    pub has_more: bool,
+}
+
 /// How long and how much is kept; nothing said means for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
@@ -139,15 +176,51 @@ pub struct Cleaned {
 /// Everything that a method has acknowledged is there after the process was killed; what it has not
 /// acknowledged is there wholly or not at all. An id of another owner is an unknown id.
 pub trait Store: Send + Sync + 'static {
-    /// Writes a response, in place of an earlier state of it. With `append_to`, its input and output
-    /// also become part of that conversation, in the same step; `false` if there is no such
-    /// conversation any more (the response is written all the same).
+    /// Writes a response, in place of an earlier state of it, and what goes along with it, in one
+    /// step. `false` if there is no such conversation as it was to be appended to any more (the rest
+    /// is written all the same).
     fn put_response(
         &self,
         owner: &Owner,
         response: StoredResponse,
-        append_to: Option<&str>,
+        alongside: Alongside,
     ) -> BoxFuture<'_, Result<bool, StoreError>>;
+
+    /// Notes down how far the run of an unfinished response has come, together with the events that
+    /// it accounts for. `false`, and nothing is written, if there is no such response or it is
+    /// finished.
+    fn put_checkpoint(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+        checkpoint: Box<RawValue>,
+        events: Vec<StoredEvent>,
+    ) -> BoxFuture<'_, Result<bool, StoreError>>;
+
+    /// How far the run of an unfinished response has come.
+    fn checkpoint(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+    ) -> BoxFuture<'_, Result<Option<Box<RawValue>>, StoreError>>;
+
+    /// How the run of a response went, if that was noted down.
+    fn trace(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+    ) -> BoxFuture<'_, Result<Option<Box<RawValue>>, StoreError>>;
+
+    /// Responses of an owner, or of all owners, by the time they were made. An `after` that is not
+    /// among them gives [`StoreError::UnknownItem`].
+    fn responses(
+        &self,
+        owner: Option<&Owner>,
+        query: PageQuery,
+    ) -> BoxFuture<'_, Result<ResponsePage, StoreError>>;
+
+    /// Whether what is written now would last: the writer answers and the disk takes it.
+    fn check(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// A response that was not deleted.
     fn response(
@@ -179,7 +252,8 @@ pub trait Store: Send + Sync + 'static {
     /// left behind.
     fn unfinished(&self) -> BoxFuture<'_, Result<Vec<(Owner, StoredResponse)>, StoreError>>;
 
-    /// Adds events to the log of a response.
+    /// Adds events to the log of a response. One that is there already, byte for byte, is not written
+    /// again; another one with its number is refused, and nothing is written then.
     fn append_events(
         &self,
         owner: &Owner,

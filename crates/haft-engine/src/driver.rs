@@ -20,6 +20,7 @@ use haft_core::{
 };
 use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep, sleep};
+use tracing::Instrument as _;
 
 use crate::event::RunEvent;
 use crate::machine::{Effect, Executed, Input, Machine, Runner, Ticket};
@@ -39,6 +40,23 @@ pub(crate) struct Means {
     pub(crate) cancel: Cancel,
     pub(crate) spill: Option<Arc<SpillStore>>,
     pub(crate) on_checkpoint: Option<Box<OnCheckpoint>>,
+}
+
+/// What a run that is under way comes to next.
+#[derive(Debug)]
+#[non_exhaustive]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every step is an event, and none is kept"
+)]
+pub enum Step {
+    /// Something happened.
+    Event(RunEvent),
+    /// The run is at a turn boundary: nothing is under way.
+    Checkpoint,
+    /// Calls are about to begin, or one of several has ended; only where the run is
+    /// [journaled](crate::Run::journaled).
+    Journal,
 }
 
 /// Hears of the session at every turn boundary.
@@ -122,8 +140,13 @@ impl Driver {
         self.machine
     }
 
-    /// The next event; none after the last.
-    pub(crate) fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<RunEvent>> {
+    /// The session as it is to be put away.
+    pub(crate) fn checkpoint(&mut self) -> &Session {
+        self.machine.checkpoint()
+    }
+
+    /// The next step; none after the last.
+    pub(crate) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Option<Step>> {
         loop {
             // Before anything that is waiting to be done: nothing starts after the signal.
             if self.cancelled.is_some() && self.means.cancel.is_cancelled() {
@@ -131,8 +154,8 @@ impl Driver {
                 self.machine.handle(Input::Cancel, self.clock.now());
             }
             if let Some(effect) = self.machine.next_effect() {
-                if let Some(event) = self.perform(effect) {
-                    return Poll::Ready(Some(event));
+                if let Some(step) = self.perform(effect) {
+                    return Poll::Ready(Some(step));
                 }
             } else if self.machine.is_ended() {
                 ready!(self.poll_quiet(cx));
@@ -155,9 +178,10 @@ impl Driver {
         Poll::Ready(())
     }
 
-    fn perform(&mut self, effect: Effect) -> Option<RunEvent> {
+    fn perform(&mut self, effect: Effect) -> Option<Step> {
         match effect {
-            Effect::Emit(event) => return Some(event),
+            Effect::Emit(event) => return Some(Step::Event(event)),
+            Effect::Journal => return Some(Step::Journal),
             Effect::Send { request, body } => {
                 let model = Arc::clone(&self.means.model);
                 self.answer = Answering::Opening(request, Box::pin(open(model, *body)));
@@ -172,7 +196,8 @@ impl Driver {
                     .with_progress(Arc::clone(&self.progress) as _)
                     .with_transaction(ticket.transaction.clone());
                 let identity = (ticket.call, ticket.call_id.clone());
-                let task = self.calls.spawn(execute(ticket, context));
+                // What it logs belongs to whoever runs this.
+                let task = self.calls.spawn(execute(ticket, context).in_current_span());
                 self.tasks.insert(task.id(), identity);
             }
             Effect::StopCalls => {
@@ -221,6 +246,10 @@ impl Driver {
                     if let Err(panic) = haft_core::caught(|| keep(session)) {
                         tracing::error!(panic, "the checkpoint panicked");
                     }
+                }
+                // Behind the end there is nothing to go on with.
+                if !self.machine.is_ended() {
+                    return Some(Step::Checkpoint);
                 }
             }
         }

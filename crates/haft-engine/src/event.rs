@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use haft_core::{CallOutput, Item, ItemKind, ToolCall, ToolChoice, ToolProgress, Usage};
+use haft_core::{
+    CallOutput, FinishReason, Item, ItemKind, ModelErrorKind, ToolCall, ToolChoice, ToolProgress,
+    Usage,
+};
 use serde::Serialize;
 
 use crate::loop_report::{LoopAction, LoopKind};
@@ -54,10 +57,26 @@ pub enum EventKind {
     },
     /// The model begins to answer.
     AnswerStarted,
+    /// The model's answer is whole. What becomes of it follows.
+    AnswerFinished {
+        /// Why the model stopped.
+        finish: FinishReason,
+        /// What this request cost, if the provider says so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// The model that answered, if it says so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// The provider's id of the answer, if it gives one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        response_id: Option<String>,
+    },
     /// The request failed and is sent again after a pause.
     RequestRetried {
         /// What failed.
         error: String,
+        /// What kind of failure it was.
+        error_kind: ModelErrorKind,
         /// How long until the next attempt, in milliseconds.
         delay_ms: u64,
     },

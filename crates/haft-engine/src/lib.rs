@@ -38,6 +38,7 @@ mod texts;
 
 pub use answer::OnMismatch;
 pub use detect::{LoopDetection, LoopDetector};
+pub use driver::Step;
 pub use event::{EventKind, RunContext, RunEvent};
 pub use executor::{ExecutorCall, ToolExecutor};
 pub use feedback::{

@@ -262,6 +262,8 @@ pub enum CallStatus {
     TimedOut,
     /// It was stopped while it ran.
     Stopped,
+    /// The process died while it ran: whether it took effect is unknown.
+    OutcomeUnknown,
     /// Its result was too large.
     TooLarge,
     /// Its result is not what its output schema says.
@@ -294,6 +296,7 @@ impl CallStatus {
                 | Self::Panicked
                 | Self::TimedOut
                 | Self::Stopped
+                | Self::OutcomeUnknown
                 | Self::TooLarge
                 | Self::InvalidOutput
                 | Self::Answered
@@ -308,6 +311,7 @@ impl CallStatus {
             Self::Panicked => "panicked",
             Self::TimedOut => "timed_out",
             Self::Stopped => "stopped",
+            Self::OutcomeUnknown => "outcome_unknown",
             Self::TooLarge => "too_large",
             Self::InvalidOutput => "invalid_output",
             Self::Unknown => "unknown_tool",

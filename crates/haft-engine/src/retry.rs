@@ -24,6 +24,8 @@ pub struct FailedAttempt<'a> {
     pub error: &'a ModelError,
     /// How long the attempts of this request have waited for each other so far.
     pub waited: Duration,
+    /// How long the attempts themselves took so far.
+    pub spent: Duration,
     /// How long until the run's deadline, if it has one.
     pub remaining: Option<Duration>,
     /// A random number in `[0, 1)`.
@@ -34,7 +36,8 @@ pub struct FailedAttempt<'a> {
 ///
 /// Retry n waits between `base` and `base · 2ⁿ`, at most `cap`, and never less than the provider
 /// asks for. It gives up after `attempts` attempts, where the waits of one request would sum to more
-/// than `total`, and where the deadline would come first.
+/// than `total`, and where the deadline would come first. Attempts that take long themselves count as
+/// well, but for the first: whoever waited for minutes in vain is asked to do so only once again.
 ///
 /// In configuration, durations are texts such as `"500ms"` or `"8s"`, or whole milliseconds.
 ///
@@ -48,6 +51,7 @@ pub struct FailedAttempt<'a> {
 ///     retry: 1,
 ///     error: &error,
 ///     waited: Duration::ZERO,
+///     spent: Duration::ZERO,
 ///     remaining: None,
 ///     random: 0.5,
 /// };
@@ -106,7 +110,10 @@ impl RetryPolicy for Backoff {
                 .mul_f64(random.unwrap_or(0.0));
         let delay = chosen.max(attempt.error.retry_after.unwrap_or_default());
         let in_time = attempt.remaining.is_none_or(|remaining| delay < remaining);
-        (in_time && attempt.waited.saturating_add(delay) <= self.total).then_some(delay)
+        let waits = attempt.waited.saturating_add(delay);
+        let all = waits.saturating_add(attempt.spent);
+        let in_total = waits <= self.total && (attempt.retry == 1 || all <= self.total);
+        (in_time && in_total).then_some(delay)
     }
 }
 
@@ -123,6 +130,7 @@ mod tests {
             retry,
             error,
             waited: Duration::ZERO,
+            spent: Duration::ZERO,
             remaining: None,
             random,
         }
@@ -197,6 +205,20 @@ mod tests {
         };
         assert_eq!(after(18 * SECOND), Some(12 * SECOND));
         assert_eq!(after(19 * SECOND), None);
+    }
+
+    #[test]
+    fn attempts_that_take_long_are_made_once_again_and_no_more() {
+        let error = ModelError::new(ModelErrorKind::Timeout, "x");
+        let after = |retry, seconds| {
+            Backoff::default().delay(&FailedAttempt {
+                spent: seconds * SECOND,
+                ..failed(&error, retry, 0.0)
+            })
+        };
+        assert!(after(1, 300).is_some());
+        assert_eq!(after(2, 600), None);
+        assert!(after(2, 10).is_some(), "as long as there is time");
     }
 
     #[test]

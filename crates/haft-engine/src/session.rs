@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use haft_core::{Conversation, FunctionCall, HistoryError, Item, Usage};
+use haft_core::{CallOutput, Conversation, FunctionCall, HistoryError, Item, Usage};
 use haft_hydrate::CallIds;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::detect::LoopDetector;
-use crate::outcome::{CallRecord, Counters};
+use crate::outcome::{CallRecord, CallStatus, Counters};
 
 /// A conversation that can be put away and taken up again, in this process or another.
 ///
@@ -94,6 +94,9 @@ pub(crate) struct OpenCall {
     pub(crate) warning: Option<String>,
     /// Its place in the records.
     pub(crate) record: usize,
+    /// Not for those who only see what a client may see.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) hidden: bool,
     pub(crate) state: OpenState,
 }
 
@@ -109,6 +112,17 @@ pub(crate) enum OpenState {
     Suspended { reason: String },
     /// It was held back behind one that waits.
     Held,
+    /// It was about to run, or ran, when this was written down.
+    Begun {
+        /// Whether somebody had allowed it.
+        approved: bool,
+    },
+    /// There is a result that the conversation does not have yet.
+    Settled {
+        status: CallStatus,
+        output: CallOutput,
+        is_error: bool,
+    },
 }
 
 impl Session {
@@ -130,6 +144,38 @@ impl Session {
     /// The items so far.
     pub fn items(&self) -> impl DoubleEndedIterator<Item = &Item> + ExactSizeIterator {
         self.conversation.items()
+    }
+
+    /// This session without its first items, for a host that has those already.
+    ///
+    /// ```
+    /// use haft_core::Item;
+    /// use haft_engine::Session;
+    ///
+    /// let history = vec![Item::user("hi"), Item::assistant("hello")];
+    /// let mut items = history.clone();
+    /// items.push(Item::user("and now?"));
+    /// let session = Session::from(items);
+    /// let stored = session.without_first(2);
+    /// assert_eq!(stored.items().len(), 1);
+    /// assert_eq!(stored.behind(&history.into()), session);
+    /// ```
+    #[must_use]
+    pub fn without_first(&self, count: usize) -> Self {
+        Self {
+            conversation: self.items().skip(count).cloned().collect(),
+            ..self.clone()
+        }
+    }
+
+    /// This session behind the items of a conversation: the way back from
+    /// [`without_first`](Self::without_first).
+    #[must_use]
+    pub fn behind(mut self, history: &Conversation) -> Self {
+        let mut conversation = history.clone();
+        conversation.extend(self.items().cloned());
+        self.conversation = conversation;
+        self
     }
 
     /// Adds an item. A waiting run's answers come first: then this would be the wrong place.

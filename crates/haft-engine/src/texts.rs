@@ -52,6 +52,14 @@ pub(crate) fn stopped(tool: &str) -> String {
     format!("Tool '{tool}' was stopped while it ran: the run was cancelled.")
 }
 
+/// Nor this one: a call that may have had its effect must not be repeated as if it had not.
+pub(crate) fn outcome_unknown(tool: &str) -> String {
+    format!(
+        "Tool '{tool}' was interrupted by a restart while it ran. Whether it took effect is unknown: \
+         check before you call it again."
+    )
+}
+
 pub(crate) fn too_large(tool: &str, bytes: usize, limit: usize) -> String {
     format!("Tool '{tool}' returned {bytes} bytes, more than the limit of {limit}.")
 }

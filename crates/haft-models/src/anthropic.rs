@@ -200,6 +200,14 @@ impl Anthropic {
         self
     }
 
+    /// Where the provider lists its models.
+    pub(crate) fn models_path(&self) -> &'static str {
+        match self.path {
+            "messages" => "models",
+            _ => "v1/models",
+        }
+    }
+
     /// The tools of a request that this model would not be shown, and why.
     pub fn left_out(&self, request: &ModelRequest) -> Vec<LeftOut> {
         anthropic::tools(request).left_out().to_vec()

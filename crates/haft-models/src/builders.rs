@@ -3,6 +3,11 @@
 /// The builders of an adapter that has a `connection`, for its `impl`.
 macro_rules! connection_builders {
     () => {
+        /// Its way to the provider.
+        pub(crate) fn connection(&self) -> &$crate::http::Connection {
+            &self.connection
+        }
+
         /// Adds a header to every request.
         #[must_use]
         pub fn header(mut self, name: &str, value: impl Into<$crate::http::Secret>) -> Self {

@@ -6,7 +6,8 @@
 //! ([`lower`]), sends them ([`http`]), cuts the answer into frames ([`frame`]) and lifts those to
 //! events.
 //!
-//! [`Backend`] makes all that from an entry of a file, and [`probe`] finds a model that nobody named.
+//! [`Backend`] makes all that from an entry of a file, [`probe`] finds a model that nobody named, and
+//! [`pool`] puts several backends behind one model.
 //!
 //! Beside them stand two models that need no network: [`ScriptedModel`], which answers from a script
 //! and remembers what it was asked, and [`OfflineModel`], which goes by rules.
@@ -27,6 +28,7 @@ pub mod offline;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+pub mod pool;
 pub mod probe;
 pub mod scripted;
 pub mod testing;
@@ -35,7 +37,7 @@ mod wire;
 pub use anthropic::{Anthropic, AnthropicOptions};
 pub use config::{
     Adapter, Backend, CapabilityOverrides, ConfigError, HeaderSource, Lookup, ModelConfig,
-    from_config, from_config_with, process_environment, required_variable,
+    from_config, from_config_with, pools, process_environment, required_variable,
 };
 pub use lower::{Thinking, ThoughtsBack};
 pub use offline::OfflineModel;

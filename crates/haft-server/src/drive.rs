@@ -6,18 +6,21 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use haft_core::{Cancel, ModelErrorKind, Owner, StoreError, StoredItem, StoredResponse, Usage};
-use haft_engine::{End, EventKind, FailedReason};
+use haft_core::{
+    Alongside, Cancel, Conversation, ModelErrorKind, Owner, StoreError, StoredItem, StoredResponse,
+    Usage,
+};
+use haft_engine::{End, EventKind, FailedReason, Outcome, Session, Step};
 use serde_json::value::to_raw_value;
 use tokio::sync::mpsc;
 
 use crate::access::RunPermit;
 use crate::app::{App, ConversationLock, now, store_failed};
 use crate::compaction::{Compaction, Halt, item_of};
+use crate::durable::{Durable, RunSoFar, items_in_common};
 use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
 use crate::lifetime::stopped;
-use crate::live::LiveRun;
 use crate::orphans::settle_broken;
 use crate::plan::Plan;
 use crate::stream::{Finished, OutputItem, Translator, WireEvent, visible};
@@ -134,7 +137,7 @@ enum Listener {
         is_gone: bool,
     },
     /// Whoever comes.
-    Live(Arc<LiveRun>),
+    Live(Durable),
 }
 
 /// Where a response is kept.
@@ -156,9 +159,18 @@ pub(crate) struct Job {
     pub(crate) compaction: Option<Compaction>,
     /// Everything that the model was to know.
     pub(crate) context: Vec<Record>,
+    /// How far another process had come with it.
+    pub(crate) so_far: Option<RunSoFar>,
     /// Held until the run is over.
     pub(crate) lock: Option<ConversationLock>,
     pub(crate) permit: RunPermit,
+}
+
+/// How a run went.
+enum Ran {
+    Ended(End, Usage),
+    /// The server stops: another process goes on from the last checkpoint.
+    PutAway,
 }
 
 impl Job {
@@ -183,9 +195,10 @@ impl Job {
     }
 
     /// Starts it in the background, where it goes on whoever listens.
-    pub(crate) fn run_live(self, app: Arc<App>, live: Arc<LiveRun>) {
-        let driven = self.drive(Arc::clone(&app), Listener::Live(Arc::clone(&live)));
-        let driven = AssertUnwindSafe(driven).catch_unwind();
+    pub(crate) fn run_live(self, app: Arc<App>, durable: Durable) {
+        let live = Arc::clone(&durable.live);
+        let driven = self.drive(Arc::clone(&app), Listener::Live(durable));
+        let driven = AssertUnwindSafe(Box::pin(driven)).catch_unwind();
         Arc::clone(&app).lifetime.spawn(async move {
             if let Err(panic) = driven.await {
                 let panic = haft_core::panic_text(&*panic);
@@ -198,7 +211,8 @@ impl Job {
     /// Ends it without asking the model: a warm-up.
     pub(crate) async fn warm_up(mut self, app: &App) -> (Vec<WireEvent>, Ended) {
         let mut events = self.translator.begin();
-        let finished = keep(app, &self.place, self.translator.warm_up(now())).await;
+        let warmed = self.translator.warm_up(now());
+        let finished = keep(app, &self.place, warmed, None).await.finished;
         events.extend(finished.events);
         let ended = Ended {
             resource: finished.resource,
@@ -210,13 +224,22 @@ impl Job {
 
     async fn drive(mut self, app: Arc<App>, mut listener: Listener) {
         let begun = self.translator.begin();
-        listener.tell(begun, &self.plan.cancel).await;
-        if let Listener::Live(_) = listener {
-            self.note_progress(&app).await;
+        match &mut listener {
+            Listener::Live(durable) => {
+                Box::pin(self.note_beginning(&app, durable, begun)).await;
+            }
+            Listener::Follower { .. } => listener.tell(begun, &self.plan.cancel).await,
         }
         let ended = match self.run(&app, &mut listener).await {
-            Ok((End::Cancelled, _)) if app.lifetime.is_stopping() => Err(stopped()),
-            ended => ended,
+            Ok(Ran::PutAway) => return listener.put_away().await,
+            Ok(Ran::Ended(End::Cancelled, _)) if app.lifetime.is_stopping() => {
+                if listener.may_be_put_away() {
+                    return listener.put_away().await;
+                }
+                Err(stopped())
+            }
+            Ok(Ran::Ended(end, usage)) => Ok((end, usage)),
+            Err(error) => Err(error),
         };
         if let Some(error) = refusal(&ended, &self.translator)
             && listener.may_refuse()
@@ -229,7 +252,12 @@ impl Job {
             Ok((end, usage)) => self.translator.finish(&end, &usage, now()),
             Err(error) => self.translator.fail(&error),
         };
-        let finished = keep(&app, &self.place, finished).await;
+        let finished = listener.gather(finished).await;
+        let kept = keep(&app, &self.place, finished, listener.durable()).await;
+        let Kept {
+            finished,
+            is_written,
+        } = kept;
         let mut resource = finished.resource;
         let shown = finished.items.iter();
         let shown = shown.map(|item| visible(&item.json, self.include));
@@ -242,60 +270,79 @@ impl Job {
             context: self.context,
             items: finished.items,
         };
+        if let Listener::Live(durable) = &listener {
+            return durable.end(finished.events, is_written).await;
+        }
         listener
             .end(finished.events, ended, &self.plan.cancel)
             .await;
     }
 
     /// Runs it, with less of the context if it is too long and may be cut.
-    async fn run(&mut self, app: &App, listener: &mut Listener) -> Result<(End, Usage), ApiError> {
+    async fn run(&mut self, app: &App, listener: &mut Listener) -> Result<Ran, ApiError> {
         let mut conversation = self.plan.conversation.clone();
         let mut usage = Usage::default();
+        if let Some(so_far) = self.so_far.take() {
+            usage += so_far.used_before;
+            let planned_items = so_far.planned_items;
+            let history = match planned_items {
+                0 => Conversation::default(),
+                _ => conversation,
+            };
+            let session = so_far.session.behind(&history);
+            let outcome = self
+                .run_once(session, planned_items, usage, app, listener)
+                .await?;
+            return Ok(match outcome {
+                Some(outcome) => {
+                    usage += outcome.usage;
+                    Ran::Ended(outcome.end, usage)
+                }
+                None => Ran::PutAway,
+            });
+        }
         if let Some(compaction) = self.compaction.take() {
             let goes_on = compaction.goes_on();
             let carried = match self.plan.compact(compaction, app, &self.place.owner).await {
                 Ok(carried) => carried,
                 Err(Halt::Error(error)) => return Err(error),
-                Err(Halt::Cancelled(usage)) => return Ok((End::Cancelled, usage)),
+                Err(Halt::Cancelled(usage)) => return Ok(Ran::Ended(End::Cancelled, usage)),
             };
+            if let Listener::Live(durable) = listener {
+                // It is made again where no checkpoint knows of it.
+                durable.hold();
+            }
             usage += carried.usage;
             let item = |id: &str| item_of(id, &carried.sealed).into();
             let events = self.translator.add_whole("cmp", item);
             listener.answering(&self.plan.cancel).await;
             listener.tell(events, &self.plan.cancel).await;
             if !goes_on {
-                return Ok((End::Completed, usage));
+                return Ok(Ran::Ended(End::Completed, usage));
             }
             conversation = self.plan.conversation_of(&carried.pieces);
             conversation = self.plan.fit(conversation)?;
         }
         let in_front = self.translator.finished_items();
         for _ in 0..MAX_SHORTENINGS {
-            let run = self.plan.run(conversation.clone());
-            let mut stream = run.start().map_err(|error| {
-                tracing::error!(%error, "a run cannot start");
-                ApiError::new(ErrorCode::ServerError, error.to_string())
-            })?;
-            while let Some(event) = stream.next().await {
-                if matches!(event.kind, EventKind::AnswerStarted) {
-                    listener.answering(&self.plan.cancel).await;
-                }
-                let events = self.translator.translate(event.kind);
-                if !events.is_empty() {
-                    listener.tell(events, &self.plan.cancel).await;
-                }
-            }
-            let outcome = stream.finish().await;
+            let planned_items = items_in_common(&self.plan.conversation, &conversation);
+            let session = conversation.clone().into();
+            let outcome = self
+                .run_once(session, planned_items, usage, app, listener)
+                .await?;
+            let Some(outcome) = outcome else {
+                return Ok(Ran::PutAway);
+            };
             let may_shorten = self.plan.truncation == Truncation::Auto
                 && is_too_long(&outcome.end)
                 && self.translator.finished_items() == in_front;
             usage += outcome.usage;
             if !may_shorten {
-                return Ok((outcome.end, usage));
+                return Ok(Ran::Ended(outcome.end, usage));
             }
             match shorter(&conversation) {
                 Some(shortened) => conversation = shortened,
-                None => return Ok((outcome.end, usage)),
+                None => return Ok(Ran::Ended(outcome.end, usage)),
             }
         }
         Err(ApiError::new(
@@ -305,17 +352,79 @@ impl Job {
         .at("input"))
     }
 
-    /// Writes down that a background response is being worked on.
-    async fn note_progress(&self, app: &App) {
+    /// Runs the engine once and tells what happens. No outcome if the run was put away.
+    async fn run_once(
+        &mut self,
+        session: Session,
+        planned_items: usize,
+        used_before: Usage,
+        app: &App,
+        listener: &mut Listener,
+    ) -> Result<Option<Outcome>, ApiError> {
+        let mut run = self.plan.run(session);
+        if let Listener::Live(_) = listener {
+            run = run.journaled();
+        }
+        let mut stream = run.start().map_err(|error| {
+            tracing::error!(%error, "a run cannot start");
+            ApiError::new(ErrorCode::ServerError, error.to_string())
+        })?;
+        while let Some(step) = stream.next_step().await {
+            match (step, &mut *listener) {
+                (Step::Event(event), _) => self.hear(event.kind, listener).await,
+                (step, Listener::Live(durable)) => {
+                    let so_far = RunSoFar {
+                        planned_items,
+                        session: stream.session().without_first(planned_items),
+                        told: self.translator.snapshot(),
+                        used_before,
+                    };
+                    // Apart, so that runs that somebody follows need not keep room for it.
+                    Box::pin(durable.note(app, so_far)).await?;
+                    let is_between_turns = matches!(step, Step::Checkpoint);
+                    if is_between_turns && app.lifetime.is_stopping() {
+                        return Ok(None);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(Some(stream.finish().await))
+    }
+
+    async fn hear(&mut self, event: EventKind, listener: &mut Listener) {
+        match listener {
+            Listener::Live(durable) => durable.foresee(&event),
+            Listener::Follower { .. } if matches!(event, EventKind::AnswerStarted) => {
+                listener.answering(&self.plan.cancel).await;
+            }
+            Listener::Follower { .. } => {}
+        }
+        let events = self.translator.translate(event);
+        if !events.is_empty() {
+            listener.tell(events, &self.plan.cancel).await;
+        }
+    }
+
+    /// Writes down that a background response is being worked on, then tells so.
+    async fn note_beginning(&self, app: &App, durable: &mut Durable, begun: Vec<WireEvent>) {
         let resource = self.translator.resource();
-        let response = self.place.response(resource, &[], false);
-        let Some(response) = response else { return };
-        let noted = app
+        let Some(response) = self.place.response(resource, &[], false) else {
+            return;
+        };
+        let alongside = Alongside {
+            events: durable.stored(&begun),
+            ..Alongside::default()
+        };
+        let put = app
             .store
-            .put_response(&self.place.owner, response, None)
-            .await;
-        if let Err(error) = noted {
-            tracing::error!(%error, "a response's progress cannot be stored");
+            .put_response(&self.place.owner, response, alongside);
+        match put.await {
+            Ok(_) => durable.live.add_written(begun),
+            Err(error) => {
+                tracing::error!(%error, "a response's progress cannot be stored");
+                durable.live.add(begun);
+            }
         }
     }
 }
@@ -351,30 +460,58 @@ fn record_of(item: &OutputItem) -> Record {
     }
 }
 
+/// A response that is over, and whether it and its last events are written down.
+struct Kept {
+    finished: Finished,
+    is_written: bool,
+}
+
 /// Stores a finished response before anybody is told; one that cannot be stored has failed.
-async fn keep(app: &App, place: &Place, finished: Finished) -> Finished {
+async fn keep(app: &App, place: &Place, finished: Finished, durable: Option<&Durable>) -> Kept {
     if !place.is_stored {
-        return finished;
+        return Kept {
+            finished,
+            is_written: false,
+        };
     }
     let is_whole = !matches!(
         finished.resource.status,
         crate::wire::ResponseStatus::Failed | crate::wire::ResponseStatus::Cancelled
     );
-    let append_to = place.conversation.as_deref().filter(|_| is_whole);
+    let alongside = Alongside {
+        append_to: place.conversation.clone().filter(|_| is_whole),
+        events: durable.map_or_else(Vec::new, |durable| durable.stored(&finished.events)),
+        ..Alongside::default()
+    };
     let mut tries = 1;
     loop {
         let Some(response) = place.response(&finished.resource, &finished.items, true) else {
-            return finished;
+            return Kept {
+                finished,
+                is_written: false,
+            };
         };
-        let put = app.store.put_response(&place.owner, response, append_to);
+        let put = app
+            .store
+            .put_response(&place.owner, response, alongside.clone());
         match put.await {
-            Ok(_) => return finished,
+            Ok(_) => {
+                return Kept {
+                    finished,
+                    is_written: true,
+                };
+            }
             // What took minutes to make is worth some seconds of waiting.
             Err(StoreError::Busy) if tries < STORE_TRIES => {
                 tries += 1;
                 tokio::time::sleep(STORE_PAUSE).await;
             }
-            Err(error) => return finished.unstored(&store_failed(error)),
+            Err(error) => {
+                return Kept {
+                    finished: finished.unstored(&store_failed(error)),
+                    is_written: false,
+                };
+            }
         }
     }
 }
@@ -412,7 +549,39 @@ impl Listener {
                 wants_events: true, ..
             } => self.send(Signal::Events(events), cancel).await,
             Self::Follower { .. } => {}
-            Self::Live(live) => live.add(events),
+            Self::Live(durable) => durable.tell(events),
+        }
+    }
+
+    fn durable(&self) -> Option<&Durable> {
+        match self {
+            Self::Live(durable) => Some(durable),
+            Self::Follower { .. } => None,
+        }
+    }
+
+    /// The end of a response with everything that was held back, so that all of it is written in one
+    /// step, behind what was told before.
+    async fn gather(&mut self, mut finished: Finished) -> Finished {
+        if let Self::Live(durable) = self {
+            let mut events = durable.take_held();
+            events.append(&mut finished.events);
+            finished.events = events;
+            durable.live.flushed().await;
+        }
+        finished
+    }
+
+    /// Whether the run is one that another process can go on with, and nobody wants it to stop.
+    fn may_be_put_away(&self) -> bool {
+        self.durable()
+            .is_some_and(|durable| !durable.live.is_unwanted())
+    }
+
+    /// Leaves the run to another process.
+    async fn put_away(&self) {
+        if let Self::Live(durable) = self {
+            durable.live.end().await;
         }
     }
 
@@ -448,7 +617,7 @@ impl Listener {
                 self.tell(events, cancel).await;
                 self.send(Signal::Ended(Box::new(ended)), cancel).await;
             }
-            Self::Live(live) => live.end(events).await,
+            Self::Live(durable) => durable.end(events, false).await,
         }
     }
 

@@ -1,6 +1,7 @@
 //! How long what the server began goes on: nothing outlives it.
 //!
-//! Two signals, one after the other. *Stopping*: nothing new begins, and whoever waits for a next
+//! Three signals, one after the other. *Draining*: everything goes on, but nobody should send anything
+//! new. *Stopping*: nothing new begins, and whoever waits for a next
 //! request goes. *Halted*: what still runs is cancelled. Whoever began a task is waited for.
 
 use std::future::Future;
@@ -17,6 +18,7 @@ use crate::error::{ApiError, ErrorCode};
 #[derive(Debug, Default)]
 pub(crate) struct Lifetime {
     tasks: TaskTracker,
+    draining: Cancel,
     stopping: Cancel,
     halted: Cancel,
 }
@@ -38,6 +40,20 @@ impl Lifetime {
     /// A signal that cancels one run, given at the latest when everything is halted.
     pub(crate) fn run_signal(&self) -> Cancel {
         self.halted.child()
+    }
+
+    /// Says that nobody should send anything new.
+    pub(crate) fn drain(&self) {
+        self.draining.cancel();
+    }
+
+    /// Whether new requests had better go elsewhere.
+    #[allow(
+        dead_code,
+        reason = "asked by whoever tells whether the server is ready"
+    )]
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.is_cancelled() || self.is_stopping()
     }
 
     /// Says that nothing new is to begin.

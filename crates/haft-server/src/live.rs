@@ -1,6 +1,7 @@
 //! Responses that run in the background, and those who follow them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,14 +12,17 @@ use tokio::sync::watch;
 use crate::orphans::finished_item;
 use crate::stream::WireEvent;
 
-/// How long events wait before they are written down, so that many are written at once.
-const WRITE_PAUSE: Duration = Duration::from_millis(100);
+/// How long events wait behind others that were just written down, so that many are written at once.
+const WRITE_PAUSE: Duration = Duration::from_millis(10);
 
 /// How much of a run's events one follower holds at once.
 const PAGE_BYTES: usize = 256 * 1024;
 
 /// How often a store that has too much to write is asked to take the same events.
 const BUSY_TRIES: u32 = 50;
+
+/// The pause between two of these times.
+const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
 /// The responses that run in the background of this process.
 #[derive(Default)]
@@ -42,23 +46,22 @@ impl LiveRuns {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         runs.remove(&(owner.clone(), id.to_owned()));
     }
-
-    pub(crate) fn cancel_all(&self) {
-        let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.values().for_each(|run| run.cancel.cancel());
-    }
 }
 
 /// One of them, with its events so far.
+///
+/// Followers hear only of what is written down: whoever has heard of an event finds it again, also
+/// after the process was killed.
 pub(crate) struct LiveRun {
     pub(crate) owner: Owner,
     pub(crate) id: String,
-    pub(crate) cancel: Cancel,
+    cancel: Cancel,
+    /// Whether somebody wanted it to stop; otherwise the server did.
+    is_unwanted: AtomicBool,
     /// Whether its events are kept.
     pub(crate) has_log: bool,
     events: Mutex<Vec<WireEvent>>,
     state: watch::Sender<LiveState>,
-    written: watch::Sender<usize>,
 }
 
 /// How far a live run has come.
@@ -66,36 +69,63 @@ pub(crate) struct LiveRun {
 pub(crate) struct LiveState {
     /// How many events there are.
     events: usize,
-    /// How many of them followers may hear.
+    /// How many of them are written down: those are shown.
     pub(crate) shown: usize,
-    /// Nothing is added any more.
-    is_ending: bool,
     pub(crate) is_over: bool,
 }
 
 impl LiveRun {
-    pub(crate) fn new(owner: Owner, id: String, cancel: Cancel, has_log: bool) -> Arc<Self> {
+    /// A run with these events behind it, all written down.
+    pub(crate) fn new(
+        owner: Owner,
+        id: String,
+        cancel: Cancel,
+        has_log: bool,
+        events: Vec<WireEvent>,
+    ) -> Arc<Self> {
+        let state = LiveState {
+            events: events.len(),
+            shown: events.len(),
+            is_over: false,
+        };
         Arc::new(Self {
             owner,
             id,
             cancel,
+            is_unwanted: AtomicBool::new(false),
             has_log,
-            events: Mutex::default(),
-            state: watch::Sender::new(LiveState::default()),
-            written: watch::Sender::new(0),
+            events: Mutex::new(events),
+            state: watch::Sender::new(state),
         })
     }
 
-    /// Adds events; followers hear of them.
+    /// Stops it because somebody wants it to stop.
+    pub(crate) fn cancel(&self) {
+        self.is_unwanted.store(true, Ordering::Release);
+        self.cancel.cancel();
+    }
+
+    pub(crate) fn is_unwanted(&self) -> bool {
+        self.is_unwanted.load(Ordering::Acquire)
+    }
+
+    /// Adds events that are still to be written down.
     pub(crate) fn add(&self, more: Vec<WireEvent>) {
-        if !self.has_log {
-            return;
+        if self.has_log && !more.is_empty() {
+            let count = self.push(more);
+            self.state.send_modify(|state| state.events = count);
         }
-        let count = self.push(more);
-        self.state.send_modify(|state| {
-            state.events = count;
-            state.shown = count;
-        });
+    }
+
+    /// Adds events that are written down, behind those that are.
+    pub(crate) fn add_written(&self, more: Vec<WireEvent>) {
+        if self.has_log && !more.is_empty() {
+            let count = self.push(more);
+            self.state.send_modify(|state| {
+                state.events = count;
+                state.shown = count;
+            });
+        }
     }
 
     /// The number of the next event; none where events are not kept.
@@ -110,24 +140,19 @@ impl LiveRun {
         events.len()
     }
 
-    /// The run is over. Its last events are written down before anybody hears of them, so that
-    /// whoever has heard of the end finds it again.
-    pub(crate) async fn end(&self, last: Vec<WireEvent>) {
-        let mut count = 0;
-        if self.has_log {
-            count = self.push(last);
-            self.state.send_modify(|state| {
-                state.events = count;
-                state.is_ending = true;
-            });
-            let mut written = self.written.subscribe();
-            // The writer goes away only when it has written everything, or cannot.
-            let _ = written.wait_for(|written| *written >= count).await;
-        }
-        self.state.send_modify(|state| {
-            state.shown = count;
-            state.is_over = true;
-        });
+    /// Waits until everything so far is written down.
+    pub(crate) async fn flushed(&self) {
+        // The sender lives as long as this.
+        let _ = self
+            .watch()
+            .wait_for(|state| state.shown >= state.events)
+            .await;
+    }
+
+    /// The run is over, here at least.
+    pub(crate) async fn end(&self) {
+        self.flushed().await;
+        self.state.send_modify(|state| state.is_over = true);
     }
 
     /// Events from a place on, up to another.
@@ -163,38 +188,26 @@ impl LiveRun {
         self.state.subscribe()
     }
 
-    /// Waits until it is over.
+    /// Waits until it is over and everything of it is written down.
     pub(crate) async fn over(&self) {
         // It is never dropped while somebody holds it.
         let _ = self.watch().wait_for(|state| state.is_over).await;
     }
 
-    /// Waits until it is over and everything of it is written down.
-    pub(crate) async fn settled(&self) {
-        // The sender lives as long as this.
-        let _ = self
-            .written
-            .subscribe()
-            .wait_for(|written| *written == usize::MAX)
-            .await;
-    }
-
     /// Writes the events down as they come, until the run is over.
     pub(crate) async fn write_events(self: Arc<Self>, store: Arc<dyn Store>) {
         let mut watch = self.watch();
-        let mut done = 0;
         let mut tries = 1;
         loop {
             let state = *watch.borrow_and_update();
-            if state.events > done {
-                let events = self.between(done, state.events);
-                let count = events.len();
+            if state.events > state.shown {
+                let events = self.between(state.shown, state.events);
                 let stored = events.iter().filter_map(stored_event).collect();
                 match store.append_events(&self.owner, &self.id, stored).await {
                     // A log without holes is worth some seconds of waiting.
                     Err(StoreError::Busy) if tries < BUSY_TRIES => {
                         tries += 1;
-                        tokio::time::sleep(WRITE_PAUSE).await;
+                        tokio::time::sleep(BUSY_PAUSE).await;
                         continue;
                     }
                     Err(error) => {
@@ -203,18 +216,15 @@ impl LiveRun {
                     Ok(()) => {}
                 }
                 tries = 1;
-                done += count;
-                self.written.send_replace(done);
+                let written = state.events;
+                self.state.send_modify(|state| state.shown = written);
+                // Many are written at once; whoever waits for the last ones does not wait for this.
+                let all = |state: &LiveState| state.is_over;
+                let _ = tokio::time::timeout(WRITE_PAUSE, watch.wait_for(all)).await;
                 continue;
             }
             if state.is_over || watch.changed().await.is_err() {
-                self.written.send_replace(usize::MAX);
                 return;
-            }
-            let is_ending = |state: &LiveState| state.is_ending || state.is_over;
-            if !is_ending(&watch.borrow()) {
-                // Many are written at once, the last ones without delay.
-                let _ = tokio::time::timeout(WRITE_PAUSE, watch.wait_for(is_ending)).await;
             }
         }
     }
@@ -241,7 +251,13 @@ mod tests {
 
     #[test]
     fn a_follower_holds_only_some_of_a_long_run_at_once() {
-        let live = LiveRun::new(Owner::default(), "resp_1".into(), Cancel::new(), true);
+        let live = LiveRun::new(
+            Owner::default(),
+            "resp_1".into(),
+            Cancel::new(),
+            true,
+            Vec::new(),
+        );
         let large = PAGE_BYTES / 2;
         live.add(vec![event(0, large), event(1, large), event(2, large)]);
         live.add(vec![event(3, 10 * PAGE_BYTES), event(4, 1)]);

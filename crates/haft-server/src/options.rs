@@ -50,6 +50,9 @@ pub struct ServerOptions {
     pub answer_wait: Duration,
     /// How long a WebSocket may stay open.
     pub websocket_age: Duration,
+    /// How long the server says that it is not ready before it takes no new connections any more, so
+    /// that whoever sends it requests learns of it.
+    pub drain_wait: Duration,
     /// How long requests may take to end by themselves when the server stops; then they are
     /// cancelled, and have as long again.
     pub stop_wait: Duration,
@@ -72,6 +75,7 @@ impl Default for ServerOptions {
             keep_alive: Duration::from_secs(15),
             answer_wait: Duration::from_secs(5),
             websocket_age: Duration::from_hours(1),
+            drain_wait: Duration::ZERO,
             stop_wait: Duration::from_secs(10),
         }
     }

@@ -4,45 +4,42 @@
 
 use std::collections::BTreeMap;
 
-use haft_core::{Owner, StoredItem, StoredResponse};
+use haft_core::{Alongside, Owner, StoredItem, StoredResponse};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::app::{App, store_failed};
 use crate::error::{ApiError, ErrorCode};
-use crate::lifetime::stopped;
 use crate::live::{LiveRun, stored_event};
 use crate::stream::WireEvent;
 use crate::wire::{ResponseError, ResponseResource, ResponseStatus};
 
-/// How many stored events are read at once.
-const EVENT_PAGE: usize = 256;
-
-/// Fails the responses that a dead process left behind. Says how many there were.
-pub(crate) async fn settle_orphans(app: &App) -> Result<usize, ApiError> {
-    let orphans = app.store.unfinished().await.map_err(store_failed)?;
-    let count = orphans.len();
-    for (owner, mut orphan) in orphans {
-        let id = orphan.id.clone();
-        let log = Log::read(app, &owner, &id).await?;
-        orphan.output = log.items;
-        let events = fail(app, &owner, orphan, log.next, &stopped()).await?;
-        if !events.is_empty() {
-            let events = events.iter().filter_map(stored_event).collect();
-            let append = app.store.append_events(&owner, &id, events).await;
-            append.map_err(store_failed)?;
-        }
-    }
-    Ok(count)
+/// Fails a response that a dead process left behind and that nobody can go on with.
+pub(crate) async fn settle_orphan(
+    app: &App,
+    owner: &Owner,
+    mut orphan: StoredResponse,
+    log: &[WireEvent],
+    error: &ApiError,
+) -> Result<(), ApiError> {
+    let items = log.iter().filter_map(|event| finished_item(&event.json));
+    let items: BTreeMap<_, _> = items.collect();
+    orphan.output = items.into_values().collect();
+    // A log that has its end keeps it.
+    let next = log.last().filter(|last| !last.is_terminal());
+    let next = next.map(|last| last.sequence_number + 1);
+    fail(app, owner, orphan, next, error).await.map(drop)
 }
 
 /// Fails a response whose run broke, and ends what there is of it here.
 pub(crate) async fn settle_broken(app: &App, live: &LiveRun) {
+    live.flushed().await;
     let events = last_of_broken(app, live).await.unwrap_or_else(|error| {
         tracing::error!(%error, id = live.id, "a broken response stays unfinished");
         Vec::new()
     });
-    live.end(events).await;
+    live.add_written(events);
+    live.end().await;
 }
 
 async fn last_of_broken(app: &App, live: &LiveRun) -> Result<Vec<WireEvent>, ApiError> {
@@ -58,7 +55,8 @@ async fn last_of_broken(app: &App, live: &LiveRun) -> Result<Vec<WireEvent>, Api
     fail(app, &live.owner, orphan, live.next_number(), &error).await
 }
 
-/// Stores a response as failed. Gives its last events, from `next` on; none where it has no log.
+/// Stores a response as failed, with its last events, from `next` on; none where it has no log. Gives
+/// these.
 async fn fail(
     app: &App,
     owner: &Owner,
@@ -90,42 +88,14 @@ async fn fail(
     let items = orphan.output.iter();
     let items = items.filter_map(|item| serde_json::from_str(item.json.get()).ok());
     resource.output = items.collect();
-    let put = app.store.put_response(owner, orphan, None).await;
+    let events = next.map_or_else(Vec::new, |next| WireEvent::failure(next, &resource, error));
+    let alongside = Alongside {
+        events: events.iter().filter_map(stored_event).collect(),
+        ..Alongside::default()
+    };
+    let put = app.store.put_response(owner, orphan, alongside).await;
     put.map_err(store_failed)?;
-    Ok(next.map_or_else(Vec::new, |next| WireEvent::failure(next, &resource, error)))
-}
-
-/// What the log of a response says about how far it came.
-#[derive(Default)]
-struct Log {
-    /// The number of the next event; none where there are no events.
-    next: Option<u64>,
-    /// The items that were finished, by their places.
-    items: Vec<StoredItem>,
-}
-
-impl Log {
-    async fn read(app: &App, owner: &Owner, id: &str) -> Result<Self, ApiError> {
-        let mut last = None;
-        let mut items = BTreeMap::new();
-        loop {
-            let events = app.store.events(owner, id, last, EVENT_PAGE).await;
-            let events = events.map_err(store_failed)?;
-            let Some(event) = events.last() else {
-                break;
-            };
-            last = Some(event.sequence_number);
-            items.extend(
-                events
-                    .iter()
-                    .filter_map(|event| finished_item(event.json.get())),
-            );
-        }
-        Ok(Self {
-            next: last.map(|last| last + 1),
-            items: items.into_values().collect(),
-        })
-    }
+    Ok(events)
 }
 
 /// The item that an event says is done, and its place.
@@ -185,9 +155,13 @@ mod tests {
             input: Vec::new(),
             output: Vec::new(),
         };
-        let put = app.store.put_response(&owner, queued, None).await;
+        let put = app
+            .store
+            .put_response(&owner, queued, Alongside::default())
+            .await;
         put.unwrap();
-        let live = LiveRun::new(owner.clone(), "resp_1".into(), Cancel::new(), true);
+        let id = String::from("resp_1");
+        let live = LiveRun::new(owner.clone(), id, Cancel::new(), true, Vec::new());
         let writer = Arc::clone(&live).write_events(Arc::clone(&app.store));
         tokio::spawn(writer);
         settle_broken(app, &live).await;

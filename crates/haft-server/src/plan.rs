@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_core::{Cancel, Conversation, Model, ModelOptions, Owner};
-use haft_engine::{LoopOptions, OnMismatch, Run};
+use haft_engine::{LoopOptions, OnMismatch, Run, Session};
 
 use crate::app::{App, Caller, now};
 use crate::compaction::{Carried, Compaction, Halt, Piece, Writing};
@@ -161,10 +161,10 @@ impl Plan {
         expand(&records, &self.toolkit).into()
     }
 
-    /// A run of it with this conversation.
-    pub(crate) fn run(&self, conversation: Conversation) -> Run {
+    /// A run of it that goes on from here.
+    pub(crate) fn run(&self, session: Session) -> Run {
         let mut run = Run::new(Arc::clone(&self.model))
-            .session(conversation)
+            .session(session)
             .binding(self.toolkit.binding.clone())
             .options(self.options.clone())
             .model_options(self.model_options.clone())

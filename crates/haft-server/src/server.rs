@@ -18,8 +18,8 @@ use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
 use crate::models::{ModelEntry, Models};
 use crate::options::ServerOptions;
-use crate::orphans::settle_orphans;
 use crate::sealed::{KeyFileError, SealingKeys};
+use crate::take_up::{TakenUp, take_up};
 use crate::toolkit::of_type;
 
 /// Where the keys are, in the data folder.
@@ -270,18 +270,24 @@ impl Server {
         http::router(Arc::clone(&self.app))
     }
 
-    /// Answers on the listener until `shutdown` says that it is enough. Requests that are under way
-    /// then have some seconds to end, background runs none; nothing goes on when this returns, and
-    /// the responses that did not come to their end say so.
+    /// Answers on the listener until `shutdown` says that it is enough. From then on the server is not
+    /// ready any more, then it takes no new connections, and requests that are under way have some
+    /// seconds to end. Background runs stop between two turns, or when these seconds are over, and go
+    /// on when a server is started with the same store. Nothing goes on when this returns, and the
+    /// responses that did not come to their end say so.
     pub async fn serve(
         self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<()> {
-        match settle_orphans(&self.app).await {
-            Ok(0) => {}
-            Ok(count) => tracing::warn!(count, "responses of an earlier process were not finished"),
-            Err(error) => return Err(std::io::Error::other(error)),
+        let taken = take_up(&self.app).await.map_err(std::io::Error::other)?;
+        if taken != TakenUp::default() {
+            let TakenUp { resumed, failed } = taken;
+            tracing::warn!(
+                resumed,
+                failed,
+                "background responses of an earlier process were not finished"
+            );
         }
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
         let lifetime = &self.app.lifetime;
@@ -298,8 +304,9 @@ impl Server {
         };
         let overdue = async {
             shutdown.await;
+            lifetime.drain();
+            tokio::time::sleep(self.app.options.drain_wait).await;
             lifetime.stop();
-            self.app.live.cancel_all();
             tokio::time::sleep(wait).await;
         };
         tokio::select! {

@@ -1,4 +1,4 @@
-//! What must last: responses, conversations and the event logs of background runs.
+//! What must last: responses, conversations and the event logs and checkpoints of background runs.
 //!
 //! What comes in: records whose JSON is given as text, each with its owner. What goes out: the same
 //! text, to the same owner. Both stores here keep the contract of [`Store`](haft_core::Store):
@@ -16,7 +16,14 @@
 //! - Writing a deleted response makes it live again.
 //! - A response that would continue itself, over however many others, is refused.
 //! - Events for an unknown or deleted response are dropped: its run may not have heard of the
-//!   deletion yet. An event in place of another with its number replaces it.
+//!   deletion yet.
+//! - An event that is in the log already, byte for byte, is not written again: a write can be repeated.
+//!   Another one with its number is refused together with all that was to be written with it: what
+//!   was told once stays told.
+//! - A checkpoint and a trace stay until another one takes their place; a checkpoint given with a
+//!   finished response is dropped. Both count as bytes of a retention.
+//! - The list of responses is ordered by time, then by id, then by owner. In that of all owners, a page
+//!   behind an id that several owners have begins behind the last of them in the page's order.
 //! - "Newest" means written last. Writing a response again does not make those of its items younger
 //!   that stand unchanged at its beginning.
 //! - If an item occurs several times in a conversation, a page behind it begins behind the last
@@ -33,7 +40,7 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use haft_core::{Owner, Store, StoredResponse};
+//! use haft_core::{Alongside, Owner, Store, StoredResponse};
 //! use haft_store::SqliteStore;
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("haft.db");
@@ -49,7 +56,7 @@
 //!     input: Vec::new(),
 //!     output: Vec::new(),
 //! };
-//! store.put_response(&owner, response, None).await?;
+//! store.put_response(&owner, response, Alongside::default()).await?;
 //!
 //! assert!(store.response(&owner, "resp_1").await?.is_some());
 //! assert!(store.response(&Owner::new("other"), "resp_1").await?.is_none());

@@ -2,6 +2,7 @@
 
 mod cleaning;
 mod conversations;
+mod lists;
 mod records;
 mod responses;
 mod store;
@@ -11,7 +12,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use haft_core::Owner;
-use records::Records;
+use records::{Records, ResponseRecord};
 
 /// A store in memory: for tests, and for hosts that want no file.
 ///
@@ -40,6 +41,18 @@ struct State {
     owners: HashMap<Owner, Records>,
     /// The number of the last thing that was written.
     seq: u64,
+}
+
+impl State {
+    /// A response that was not deleted.
+    fn living(&self, owner: &Owner, id: &str) -> Option<&ResponseRecord> {
+        self.owners.get(owner)?.living(id)
+    }
+
+    fn living_mut(&mut self, owner: &Owner, id: &str) -> Option<&mut ResponseRecord> {
+        let response = self.owners.get_mut(owner)?.responses.get_mut(id)?;
+        Some(response).filter(|response| !response.is_deleted())
+    }
 }
 
 impl MemoryStore {

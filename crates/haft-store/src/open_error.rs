@@ -66,6 +66,19 @@ pub enum OpenError {
         /// The newest version that this program knows.
         known: i64,
     },
+    /// An earlier haft wrote the file, and it was to be opened only for reading.
+    #[error(
+        "`{path}` has version {found}, but this haft reads only version {known}: start its server \
+         once, which brings the file up to date, or use the older haft that wrote it"
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// The version of the file; zero if nothing was ever written to it.
+        found: i64,
+        /// The version that this program reads.
+        known: i64,
+    },
     /// The file is broken.
     #[error(
         "`{path}` is damaged: {reason}; restore it from a backup, or move it and its `-wal` file \

@@ -33,3 +33,16 @@ pub(crate) fn storable_number(sequence_number: u64) -> Result<i64, StoreError> {
         ))
     })
 }
+
+/// An event was to take the number of another one: what was told once stays told.
+pub(crate) fn other_event(response_id: &str, sequence_number: u64) -> StoreError {
+    StoreError::Failed(format!(
+        "the log of response `{response_id}` has another event with the number \
+         `{sequence_number}`: go on behind its last one"
+    ))
+}
+
+/// Something was to be written to a store that is open for reading only.
+pub(crate) fn read_only() -> StoreError {
+    StoreError::Failed("it is open for reading only: let the server that keeps it write".to_owned())
+}

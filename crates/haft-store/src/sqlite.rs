@@ -8,6 +8,8 @@ mod conversations;
 mod events;
 mod failure;
 mod items;
+mod lists;
+mod notes;
 mod readers;
 mod responses;
 mod schema;
@@ -31,17 +33,19 @@ use writer::Writer;
 /// acknowledges it then: many writers at a time cost hardly more than one. Reads go beside it, each on
 /// a thread of its own, and see everything that was acknowledged before they started.
 ///
-/// Only one store at a time can have the file open; a lock on `<file>.lock` sees to that and ends with
-/// the process. Dropping the store waits until everything that was handed to it is on disk.
+/// Only one store at a time can have the file open for writing; a lock on `<file>.lock` sees to that and
+/// ends with the process. Dropping the store waits until everything that was handed to it is on disk.
 ///
 /// The methods need a tokio runtime with its timers enabled.
 pub struct SqliteStore {
     path: PathBuf,
+    /// So long a check waits for the disk.
+    check_wait: Duration,
     // In the order in which they must go: the writer's last checkpoint wants the readers gone, and the
     // file must be free only after the writer has let go of it.
     readers: Readers,
     writer: Writer,
-    _claim: Claim,
+    _claim: Option<Claim>,
 }
 
 /// How much waits, and for how long.
@@ -51,7 +55,7 @@ struct Limits {
     queue: usize,
     /// So many reads happen at a time.
     readers: usize,
-    /// So long a write waits for a place in the queue, and a read for a connection.
+    /// So long a write waits for a place in the queue, a read for a connection, a check for the disk.
     wait: Duration,
     /// So long SQLite waits for a lock that a stranger holds.
     busy_timeout: Duration,
@@ -70,7 +74,11 @@ impl Default for Limits {
 
 impl SqliteStore {
     /// Opens the store in this file. The file and its directory are made if they are missing, readable
-    /// for their owner only; an older version of the file is brought up to date.
+    /// for their owner only; an older version of the file is brought up to date, wholly or not at all,
+    /// and refused by older programs from then on.
+    ///
+    /// No copy of the older version is kept: what is deleted later would live on in it. Who wants to be
+    /// able to go back copies the file while no server runs.
     ///
     /// This touches the disk and blocks meanwhile.
     ///
@@ -102,7 +110,43 @@ impl SqliteStore {
             readers: Readers::new(&path, limits),
             writer,
             path,
-            _claim: claim,
+            check_wait: limits.wait,
+            _claim: Some(claim),
+        })
+    }
+
+    /// Opens the store in this file for reading only, also while a server has it open: for tools that look
+    /// at what is there.
+    ///
+    /// It takes no lock, leaves no file behind and changes nothing: a file of an earlier version is
+    /// refused like one of a later version, and every method that writes fails,
+    /// [`check`](haft_core::Store::check) included. What the server acknowledges is seen by the reads that start afterwards.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("haft.db");
+    /// use haft_core::{Owner, Store};
+    /// use haft_store::SqliteStore;
+    ///
+    /// let server = SqliteStore::open(&path)?;
+    /// let tool = SqliteStore::open_read_only(&path)?;
+    /// assert!(tool.response(&Owner::default(), "resp_1").await?.is_none());
+    /// assert!(tool.delete_response(&Owner::default(), "resp_1").await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let limits = Limits::default();
+        let path = Claim::none_on(path.as_ref())?;
+        connection::check_for_reading(&path, limits.busy_timeout)?;
+        Ok(Self {
+            readers: Readers::new(&path, limits),
+            writer: Writer::missing(),
+            path,
+            check_wait: limits.wait,
+            _claim: None,
         })
     }
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use haft_core::{
-    Cleaned, Owner, PageQuery, Retention, Store, StoreError, StoredConversation, StoredEvent,
-    StoredItem, StoredResponse,
+    Alongside, Cleaned, Owner, PageQuery, Retention, Store, StoreError, StoredConversation,
+    StoredEvent, StoredItem, StoredResponse,
 };
 use haft_store::{MemoryStore, SqliteStore};
 use proptest::prelude::*;
@@ -27,10 +27,18 @@ enum Call {
         is_finished: bool,
         input: Vec<Item>,
         output: Vec<Item>,
-        append_to: Option<u8>,
+        along: Along,
     },
     DeleteResponse(u8, u8),
-    AppendEvents(u8, u8, Vec<u64>),
+    PutCheckpoint(u8, u8, u8, Vec<Event>),
+    List {
+        owner: Option<u8>,
+        after: Option<u8>,
+        limit: usize,
+        is_descending: bool,
+    },
+    Check,
+    AppendEvents(u8, u8, Vec<Event>),
     Events(u8, u8, Option<u64>, usize),
     PutConversation(u8, u8, u8),
     DeleteConversation(u8, u8),
@@ -52,8 +60,20 @@ enum Call {
     Reopen,
 }
 
+/// What goes along with a response.
+#[derive(Debug, Clone)]
+struct Along {
+    append_to: Option<u8>,
+    events: Vec<Event>,
+    checkpoint: Option<u8>,
+    trace: Option<u8>,
+}
+
 /// An id and what it says.
 type Item = (u8, u8);
+
+/// A number, and whether it says something else than usual.
+type Event = (u64, bool);
 
 const OWNERS: u8 = 2;
 const RESPONSES: u8 = 7;
@@ -65,17 +85,28 @@ fn calls() -> impl Strategy<Value = Call> {
     let response = || 0..RESPONSES;
     let conversation = || 0..CONVERSATIONS;
     let items = || prop::collection::vec((0..ITEMS, 0..3_u8), 0..4);
+    let number = || prop_oneof![40 => 0..6_u64, 1 => Just(u64::MAX)];
+    let events = || prop::collection::vec((number(), prop::bool::weighted(0.05)), 0..4);
+    let note = || prop::option::weighted(0.3, any::<u8>());
+    let along = (
+        prop::option::weighted(0.2, conversation()),
+        prop_oneof![2 => Just(Vec::new()), 1 => events()],
+        note(),
+        note(),
+    )
+        .prop_map(|(append_to, events, checkpoint, trace)| Along {
+            append_to,
+            events,
+            checkpoint,
+            trace,
+        });
     let put_response = (
         (owner(), response(), prop::option::of(response())),
-        (0..20_i64, prop::bool::weighted(0.8)),
-        (
-            items(),
-            items(),
-            prop::option::weighted(0.2, conversation()),
-        ),
+        (0..20_i64, prop::bool::weighted(0.7)),
+        (items(), items(), along),
     )
         .prop_map(
-            |((owner, id, previous), (created_at, is_finished), (input, output, append_to))| {
+            |((owner, id, previous), (created_at, is_finished), (input, output, along))| {
                 Call::PutResponse {
                     owner,
                     id,
@@ -84,10 +115,20 @@ fn calls() -> impl Strategy<Value = Call> {
                     is_finished,
                     input,
                     output,
-                    append_to,
+                    along,
                 }
             },
         );
+    let list = (
+        (prop::option::of(owner()), prop::option::of(response())),
+        (0..9_usize, any::<bool>()),
+    )
+        .prop_map(|((owner, after), (limit, is_descending))| Call::List {
+            owner,
+            after,
+            limit,
+            is_descending,
+        });
     let page = (
         (owner(), conversation()),
         (prop::option::of(0..ITEMS), 0..5_usize, any::<bool>()),
@@ -111,13 +152,16 @@ fn calls() -> impl Strategy<Value = Call> {
             is_late,
             batch,
         });
-    let numbers = prop::collection::vec(prop_oneof![20 => 0..6_u64, 1 => Just(u64::MAX)], 0..4);
     let after = prop::option::of(0..6_u64);
     prop_oneof![
         12 => put_response,
         6 => (owner(), response()).prop_map(|(owner, id)| Call::DeleteResponse(owner, id)),
-        3 => (owner(), response(), numbers)
-            .prop_map(|(owner, id, numbers)| Call::AppendEvents(owner, id, numbers)),
+        3 => (owner(), response(), any::<u8>(), events())
+            .prop_map(|(owner, id, note, log)| Call::PutCheckpoint(owner, id, note, log)),
+        3 => list,
+        1 => Just(Call::Check),
+        3 => (owner(), response(), events())
+            .prop_map(|(owner, id, log)| Call::AppendEvents(owner, id, log)),
         1 => (owner(), response(), after, 0..4_usize)
             .prop_map(|(owner, id, after, limit)| Call::Events(owner, id, after, limit)),
         3 => (owner(), conversation(), any::<u8>())
@@ -195,7 +239,30 @@ fn items(items: Vec<Item>) -> Vec<StoredItem> {
     items.into_iter().map(item).collect()
 }
 
+fn events(events: Vec<Event>) -> Vec<StoredEvent> {
+    let event = |(sequence_number, is_other): Event| StoredEvent {
+        sequence_number,
+        json: json(format!("[{sequence_number},{is_other}]")),
+    };
+    events.into_iter().map(event).collect()
+}
+
+/// A note, some longer and some shorter.
+fn noted(number: u8) -> Box<RawValue> {
+    json(format!("\"{}\"", "n".repeat(usize::from(number))))
+}
+
+fn alongside(along: Along) -> Alongside {
+    Alongside {
+        append_to: along.append_to.map(|id| format!("c{id}")),
+        events: events(along.events),
+        checkpoint: along.checkpoint.map(noted),
+        trace: along.trace.map(noted),
+    }
+}
+
 /// Does it; what came of it, as text.
+#[allow(clippy::too_many_lines, reason = "one short arm for each call")]
 async fn perform(store: &dyn Store, call: Call) -> String {
     match call {
         Call::PutResponse {
@@ -206,7 +273,7 @@ async fn perform(store: &dyn Store, call: Call) -> String {
             is_finished,
             input,
             output,
-            append_to,
+            along,
         } => {
             let response = StoredResponse {
                 id: format!("r{id}"),
@@ -217,21 +284,34 @@ async fn perform(store: &dyn Store, call: Call) -> String {
                 input: items(input),
                 output: items(output),
             };
-            let append_to = append_to.map(|id| format!("c{id}"));
-            let put = store.put_response(&owner(name), response, append_to.as_deref());
+            let put = store.put_response(&owner(name), response, alongside(along));
             text(put.await)
         }
         Call::DeleteResponse(name, id) => {
             text(store.delete_response(&owner(name), &format!("r{id}")).await)
         }
-        Call::AppendEvents(name, id, numbers) => {
-            let events = numbers.into_iter().map(|sequence_number| StoredEvent {
-                sequence_number,
-                json: json(format!("{sequence_number}")),
-            });
+        Call::PutCheckpoint(name, id, note, log) => {
             let id = format!("r{id}");
-            let append = store.append_events(&owner(name), &id, events.collect());
-            text(append.await)
+            let put = store.put_checkpoint(&owner(name), &id, noted(note), events(log));
+            text(put.await)
+        }
+        Call::List {
+            owner: name,
+            after,
+            limit,
+            is_descending,
+        } => {
+            let query = PageQuery {
+                after: after.map(|id| format!("r{id}")),
+                limit,
+                is_descending,
+            };
+            text(store.responses(name.map(owner).as_ref(), query).await)
+        }
+        Call::Check => text(store.check().await),
+        Call::AppendEvents(name, id, log) => {
+            let id = format!("r{id}");
+            text(store.append_events(&owner(name), &id, events(log)).await)
         }
         Call::Events(name, id, after, limit) => {
             let id = format!("r{id}");
@@ -316,6 +396,12 @@ async fn clean(
 /// All that anybody can read.
 async fn everything(store: &dyn Store) -> String {
     let mut all = vec![text(store.unfinished().await)];
+    let whole = PageQuery {
+        after: None,
+        limit: 100,
+        is_descending: false,
+    };
+    all.push(text(store.responses(None, whole).await));
     for name in 0..OWNERS {
         let owner = owner(name);
         for id in 0..RESPONSES {
@@ -323,6 +409,8 @@ async fn everything(store: &dyn Store) -> String {
             all.push(text(store.response(&owner, &id).await));
             all.push(text(store.chain(&owner, &id).await));
             all.push(text(store.events(&owner, &id, None, 100).await));
+            all.push(text(store.checkpoint(&owner, &id).await));
+            all.push(text(store.trace(&owner, &id).await));
         }
         for id in 0..CONVERSATIONS {
             let id = format!("c{id}");

@@ -43,6 +43,8 @@ pub(super) struct ServerTable {
     pub(super) api_key_file: Option<PathBuf>,
     pub(super) allow_anonymous: Option<bool>,
     pub(super) allowed_origins: Option<Vec<Origin>>,
+    pub(super) drain_wait: Option<Age>,
+    pub(super) stop_wait: Option<Age>,
 }
 
 /// `[limits]`.

@@ -7,6 +7,7 @@
 
 mod complaint;
 mod document;
+mod door;
 mod excerpt;
 mod file;
 mod keys;
@@ -20,7 +21,8 @@ mod variables;
 
 pub(crate) use complaint::{Complaint, Place};
 pub(crate) use document::Source;
-pub(crate) use keys::KeySource;
+pub(crate) use door::{Door, door};
+pub(crate) use keys::{KeySource, read as read_key};
 pub(crate) use resolve::{Flags, Resolved, data_dir, resolve};
 pub(crate) use values::{Age, Listen};
 pub(crate) use variables::Variables;

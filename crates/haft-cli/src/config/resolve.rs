@@ -33,6 +33,8 @@ pub(crate) struct Resolved {
     /// Whether requests may come without a key from everywhere.
     pub(crate) allow_anonymous: bool,
     pub(crate) allowed_origins: Vec<Origin>,
+    pub(crate) drain_wait: Duration,
+    pub(crate) stop_wait: Duration,
     /// Of the models; none where the models are still to be found.
     pub(crate) default_model: Option<String>,
     /// As the file or the command line say; empty where neither does.
@@ -114,6 +116,10 @@ pub(crate) fn resolve(
         api_key,
         allow_anonymous: flags.allow_anonymous || server.allow_anonymous.unwrap_or_default(),
         allowed_origins: server.allowed_origins.unwrap_or_default(),
+        drain_wait: server.drain_wait.map_or(Duration::ZERO, |Age(wait)| wait),
+        stop_wait: server
+            .stop_wait
+            .map_or(Duration::from_secs(10), |Age(wait)| wait),
         default_model,
         models,
         loop_options: said.loop_options,

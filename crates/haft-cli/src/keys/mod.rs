@@ -13,13 +13,13 @@ use std::time::Duration;
 use haft_server::access::{KeyFile, KeyLimits, KeyState, NewKey};
 
 use crate::arguments::{KeysArguments, KeysCommand};
-use crate::config::{Age, Variables, data_dir};
+use crate::config::{Age, Source, Variables, data_dir};
 use crate::serve;
 use crate::text::printable;
 
 /// Does what the command line says.
 pub(crate) fn keys(arguments: KeysArguments) -> Result<(), Box<dyn Error>> {
-    let source = serve::read(arguments.config.as_deref())?;
+    let source = Source::named_or_usual(arguments.config.as_deref())?;
     let variables = Variables::from_environment(std::env::vars_os())?;
     let folder = data_dir(&source, &variables, arguments.data_dir)?;
     match arguments.what {

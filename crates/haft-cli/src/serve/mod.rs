@@ -5,7 +5,6 @@
 //! use it. It decides nothing about requests; that is the server's own.
 
 mod choice;
-mod failure;
 mod log;
 pub(crate) mod prepare;
 mod server;
@@ -14,19 +13,16 @@ mod welcome;
 
 use std::error::Error;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::time::Duration;
 
 use haft::models::{Lookup, probe, process_environment};
 
 use self::choice::Choice;
-use self::failure::Failure;
 use self::stop::Signals;
 use self::welcome::Welcome;
 use crate::arguments::ServeArguments;
-use crate::config::{Complaint, Flags, Resolved, Source, Variables, resolve};
-
-/// The file that is read where no other is named.
-const USUAL_FILE: &str = "haft.toml";
+use crate::config::{Flags, Resolved, Source, Variables, resolve};
+use crate::failure::Failure;
 
 /// Serves until somebody says stop.
 pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error>> {
@@ -50,7 +46,9 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     };
     // Whoever started it may not read along; the server runs all the same.
     let _ = write!(io::stdout(), "{page}").and_then(|()| io::stdout().flush());
-    server.serve(listener, signals.stop()).await?;
+    // A run that is cancelled has as long again to end.
+    let patience = config.drain_wait + 2 * config.stop_wait + Duration::from_secs(5);
+    server.serve(listener, signals.stop(patience)).await?;
     tracing::info!("stopped");
     Ok(())
 }
@@ -60,7 +58,7 @@ async fn configured(
     arguments: ServeArguments,
     lookup: Lookup<'_>,
 ) -> Result<(Resolved, Choice), Box<dyn Error>> {
-    let source = read(arguments.config.as_deref())?;
+    let source = Source::named_or_usual(arguments.config.as_deref())?;
     let variables = Variables::from_environment(std::env::vars_os())?;
     let model = match &arguments.model {
         Some(model) => Some(choice::by_flag(model, lookup)?),
@@ -85,12 +83,4 @@ async fn configured(
     };
     let choice = choice.with_default(config.default_model.take());
     Ok((config, choice))
-}
-
-/// The file that is named, which must be there, or the usual one, which need not.
-pub(crate) fn read(named: Option<&Path>) -> Result<Source, Complaint> {
-    match named {
-        Some(path) => Source::read(path),
-        None => Source::read_if_there(Path::new(USUAL_FILE)),
-    }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-use super::failure::Failure;
 use crate::config::Listen;
+use crate::failure::Failure;
 
 /// How long the name of a host may take to be looked up.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);

@@ -13,8 +13,8 @@ use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
 use super::choice::Choice;
-use super::failure::Failure;
 use crate::config::Resolved;
+use crate::failure::Failure;
 
 /// The file in the data folder that keeps responses and conversations.
 const STORE: &str = "haft.db";
@@ -110,6 +110,8 @@ fn options(config: &Resolved, choice: &Choice) -> ServerOptions {
         max_runs: config.max_runs,
         limits: config.limits,
         allow_anonymous: config.allow_anonymous,
+        drain_wait: config.drain_wait,
+        stop_wait: config.stop_wait,
         api_key: api_key.map(|key| ApiKey::new(key.secret.expose())),
         allowed_origins: origins.map(|it| it.as_str().to_owned()).collect(),
         default_model: Some(choice.default_model.clone()),

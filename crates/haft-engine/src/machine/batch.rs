@@ -15,7 +15,7 @@ use crate::executor::ToolExecutor;
 use crate::loop_report::{LoopAction, LoopReport};
 use crate::moment::Moment;
 use crate::outcome::{CallRecord, CallStatus, IncompleteReason};
-use crate::session::OpenCall;
+use crate::session::{OpenCall, OpenState};
 use crate::texts::{self, NotExecuted};
 
 use super::Machine;
@@ -56,6 +56,8 @@ pub(super) struct BatchCall {
     pub(super) raw_result: Option<String>,
     /// Not for those who only see what a client may see.
     pub(super) is_hidden: bool,
+    /// Somebody allowed it.
+    pub(super) is_approved: bool,
 }
 
 /// Who executes a call.
@@ -102,7 +104,37 @@ impl BatchCall {
             timeout: Duration::ZERO,
             transaction: None,
             raw_result: None,
-            is_hidden: false,
+            is_hidden: open.hidden,
+            is_approved: false,
+        }
+    }
+
+    /// How far it has come, for another process that goes on with it.
+    pub(super) fn to_open(&self) -> OpenCall {
+        let state = match &self.state {
+            CallState::Running => OpenState::Begun {
+                approved: self.is_approved,
+            },
+            CallState::Settled(settled) => settled.to_open(),
+            CallState::Spilling(settled) => {
+                let mut settled = settled.clone();
+                settled.shorten();
+                settled.to_open()
+            }
+            CallState::Recorded => OpenState::Answered,
+            // Whoever was asked is asked again, and what the caller executes is handed over again.
+            CallState::Ready
+            | CallState::Approved
+            | CallState::Asking(_)
+            | CallState::Suspended(_)
+            | CallState::Pending => OpenState::Held,
+        };
+        OpenCall {
+            item: self.item.clone(),
+            warning: self.warning.clone(),
+            record: self.record,
+            hidden: self.is_hidden,
+            state,
         }
     }
 
@@ -336,6 +368,7 @@ impl Machine {
             transaction: None,
             raw_result: None,
             is_hidden: false,
+            is_approved: false,
             hydration,
         }
     }

@@ -100,6 +100,9 @@ pub enum Effect {
     },
     /// The session is at a turn boundary and may be stored.
     Checkpoint,
+    /// Calls are about to begin, or one of several has ended: where the run is journaled, the session
+    /// is to be stored before anything that follows is done.
+    Journal,
     /// Tell those who watch.
     Emit(RunEvent),
 }

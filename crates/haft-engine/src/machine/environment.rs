@@ -35,6 +35,8 @@ pub(crate) struct Environment {
     pub(crate) parallel_tool_calls: Option<bool>,
     /// Calls for the caller are handed over even if their arguments are refused.
     pub(crate) hands_over_refused: bool,
+    /// The session is stored before calls begin.
+    pub(crate) is_journaled: bool,
     pub(crate) answer: Option<AnswerContract>,
     pub(crate) policies: Vec<Arc<dyn Policy>>,
     pub(crate) has_approver: bool,
@@ -64,6 +66,7 @@ impl Environment {
             model_options: ModelOptions::default(),
             parallel_tool_calls: None,
             hands_over_refused: false,
+            is_journaled: false,
             answer: None,
             policies: vec![Arc::new(haft_core::TrustPolicy::default())],
             has_approver: false,

@@ -8,9 +8,9 @@ use crate::loop_report::LoopAction;
 use crate::outcome::{End, IncompleteReason, PendingCall, ToolResult, Waiting};
 use crate::session::{LastTurn, OpenCall, OpenState};
 
-use super::Machine;
 use super::batch::{Batch, BatchCall, CallState};
 use super::settle::Settled;
+use super::{Machine, Phase};
 
 impl Machine {
     /// Makes the results that there are part of the conversation, in call order. Gives what is
@@ -125,6 +125,26 @@ impl Machine {
         }
     }
 
+    /// Makes the calls of a turn that is under way part of the session, so that another process can
+    /// go on with them.
+    pub(super) fn note_open_calls(&mut self) {
+        let Phase::Executing(batch) = &self.phase else {
+            return;
+        };
+        let open = batch.calls.iter().map(BatchCall::to_open).collect();
+        let call_limit_hit = batch.call_limit_hit;
+        let progress = self.progress();
+        progress.open = open;
+        progress.call_limit_hit = call_limit_hit;
+    }
+
+    pub(super) fn note_spill_directory(&mut self) {
+        if let Some(spill) = &self.environment.spill {
+            let directory = spill.directory().to_owned();
+            self.progress().spill_directory = Some(directory);
+        }
+    }
+
     /// Ends this leg of the run until the caller has answered.
     fn wait(&mut self, batch: Batch) {
         let mut waiting = Waiting::default();
@@ -145,6 +165,7 @@ impl Machine {
                 item: call.item.clone(),
                 warning: call.warning,
                 record: call.record,
+                hidden: call.is_hidden,
                 state: state.clone(),
             });
             if state == OpenState::Pending {
@@ -159,9 +180,8 @@ impl Machine {
         if let Some(spill) = &self.environment.spill {
             // What the model may recall must be there when the run goes on.
             spill.stay();
-            let directory = spill.directory().to_owned();
-            self.progress().spill_directory = Some(directory);
         }
+        self.note_spill_directory();
         self.progress().open = open;
         self.progress().call_limit_hit = batch.call_limit_hit;
         self.finish(End::Waiting(waiting));

@@ -18,6 +18,7 @@ use super::{Machine, Phase};
 impl Machine {
     /// Starts whatever may start, and closes the turn when nothing is left to wait for here.
     pub(super) fn advance(&mut self, mut batch: Batch) {
+        let journal_at = self.effects.len();
         let limit = self.environment.options.max_parallel.max(1);
         let mut busy = batch.calls.iter().filter(|call| call.is_busy()).count();
         let mut all_past = true;
@@ -38,6 +39,10 @@ impl Machine {
         }
         if batch.calls.iter().any(BatchCall::is_busy) {
             self.phase = Phase::Executing(batch);
+            if self.environment.is_journaled {
+                // In front of the starts, behind the news of what has ended.
+                self.effects.insert(journal_at, Effect::Journal);
+            }
         } else {
             self.close_turn(batch);
         }
@@ -132,6 +137,7 @@ impl Machine {
             .begin(&call.item.call_id, &call.item.name);
         call.transaction = Some(transaction.clone());
         call.started = Some(self.now);
+        call.is_approved = matches!(call.state, CallState::Approved);
         call.state = CallState::Running;
         if let Some(deadline) = self.environment.deadline {
             call.timeout = call.timeout.min(deadline.since(self.now));

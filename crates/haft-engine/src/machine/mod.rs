@@ -67,6 +67,15 @@ struct Answer {
     output: Option<serde_json::Value>,
 }
 
+/// What the attempts of one request took so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Took {
+    /// The waits between them.
+    waited: std::time::Duration,
+    /// The attempts themselves.
+    spent: std::time::Duration,
+}
+
 enum Phase {
     /// Nothing has begun.
     Fresh,
@@ -80,16 +89,15 @@ enum Phase {
         call_ids: BTreeMap<usize, String>,
         /// Whether anything came: then the request is not repeated.
         answered: bool,
-        /// How long was waited before this attempt.
-        waited: std::time::Duration,
+        /// What the attempts before this one took.
+        took: Took,
+        /// When it began.
+        since: Moment,
         /// When it has taken too long.
         until: Moment,
     },
     /// The request will be repeated.
-    Backoff {
-        until: Moment,
-        waited: std::time::Duration,
-    },
+    Backoff { until: Moment, took: Took },
     /// Calls are being executed.
     Executing(Batch),
     /// It is over.
@@ -167,7 +175,7 @@ impl Machine {
     /// The next thing to do, in order.
     pub fn next_effect(&mut self) -> Option<Effect> {
         if self.effects.is_empty() && matches!(self.phase, Phase::Due) {
-            self.send(std::time::Duration::ZERO);
+            self.send(Took::default());
         }
         self.effects.pop_front()
     }
@@ -188,9 +196,13 @@ impl Machine {
     }
 
     /// The conversation and how far the run has come, to be put away. Ask for it when
-    /// [`Effect::Checkpoint`] says so: then everything that matters is in it.
+    /// [`Effect::Checkpoint`] or [`Effect::Journal`] says so: then everything that matters is in it.
     pub fn checkpoint(&mut self) -> &Session {
         self.keep_state();
+        self.note_open_calls();
+        if self.environment.is_journaled && self.session.run.is_some() {
+            self.note_spill_directory();
+        }
         &self.session
     }
 
@@ -236,7 +248,7 @@ impl Machine {
 
     fn tick(&mut self) {
         match self.phase {
-            Phase::Backoff { until, waited } if self.now >= until => self.send(waited),
+            Phase::Backoff { until, took } if self.now >= until => self.send(took),
             Phase::Requesting { until, .. } if self.now >= until => {
                 let words = "the request took longer than `request_timeout`";
                 self.model_failed(ModelError::new(ModelErrorKind::Timeout, words));

@@ -182,6 +182,27 @@ impl Machine {
         let is_as_shown = self.is_as_shown(open.record, &hydration);
         let mut call = self.batch_call(open.item, hydration, Some(open.record));
         call.warning = open.warning;
+        call.is_hidden = open.hidden;
+        let state = match open.state {
+            OpenState::Settled {
+                status,
+                output,
+                is_error,
+            } => {
+                // Told when it happened.
+                call.state = CallState::Settled(Settled {
+                    status,
+                    output,
+                    is_error,
+                });
+                return call;
+            }
+            OpenState::Begun { approved } => {
+                self.take_up_begun(&mut call, approved && is_as_shown);
+                return call;
+            }
+            state => state,
+        };
         // What the caller did counts, whatever this process knows about the tool.
         if let Some(output) = output {
             self.take_output(&mut call, output);
@@ -199,7 +220,7 @@ impl Machine {
             }
             Some(Decision::Deny(reason)) => self.refuse(&mut call, reason.as_deref()),
             Some(Decision::Suspend) => {
-                let reason = match open.state {
+                let reason = match state {
                     OpenState::Suspended { reason } => reason,
                     _ => String::new(),
                 };
@@ -208,6 +229,23 @@ impl Machine {
             Some(Decision::Allow) | None => {}
         }
         call
+    }
+
+    /// A call that was running when its process died: it may have had its effect or not.
+    fn take_up_begun(&mut self, call: &mut BatchCall, is_approved: bool) {
+        let annotations = call.definition.as_ref().map(|it| it.annotations());
+        let is_repeatable = annotations.is_some_and(|it| it.read_only || it.idempotent);
+        if !is_repeatable {
+            let text = texts::outcome_unknown(&call.item.name);
+            return self.settle(call, Settled::error(CallStatus::OutcomeUnknown, text));
+        }
+        // It counts again when it begins again.
+        let progress = self.progress();
+        progress.calls_executed = progress.calls_executed.saturating_sub(1);
+        self.settle_refused(call);
+        if is_approved && matches!(call.state, CallState::Ready) {
+            call.state = CallState::Approved;
+        }
     }
 
     /// Whether a call is still the one that its record tells of: same tool, same arguments.

@@ -7,6 +7,7 @@ use crate::event::EventKind;
 use crate::feedback::FeedbackMemory;
 use crate::outcome::CallStatus;
 use crate::policies::tell_all;
+use crate::session::OpenState;
 use crate::spill::{RECALL_TOOL, SpillStore};
 use crate::texts;
 
@@ -28,6 +29,14 @@ impl Settled {
             status,
             output: CallOutput::Text(text),
             is_error: true,
+        }
+    }
+
+    pub(super) fn to_open(&self) -> OpenState {
+        OpenState::Settled {
+            status: self.status,
+            output: self.output.clone(),
+            is_error: self.is_error,
         }
     }
 

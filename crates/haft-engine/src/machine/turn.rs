@@ -14,7 +14,7 @@ use crate::event::EventKind;
 use crate::outcome::{FailedReason, IncompleteReason};
 use crate::retry::FailedAttempt;
 
-use super::{Effect, Machine, Phase};
+use super::{Effect, Machine, Phase, Took};
 
 impl Machine {
     /// Asks the model, if the limits leave room for it.
@@ -40,7 +40,7 @@ impl Machine {
     }
 
     /// Sends the request, for the first time or again.
-    pub(super) fn send(&mut self, waited: Duration) {
+    pub(super) fn send(&mut self, took: Took) {
         self.request += 1;
         self.progress().usage.requests += 1;
         let turn = self.progress().usage.requests;
@@ -53,7 +53,8 @@ impl Machine {
             assembly: Assembly::default(),
             call_ids: BTreeMap::new(),
             answered: false,
-            waited,
+            took,
+            since: self.now,
             until: self.now.plus(self.environment.options.request_timeout),
         };
     }
@@ -167,20 +168,30 @@ impl Machine {
                 ..usage
             };
             self.progress().usage += usage;
+            self.emit(EventKind::AnswerFinished {
+                finish: response.finish,
+                usage: response.usage,
+                model: response.model.clone(),
+                response_id: response.response_id.clone(),
+            });
             self.judge(response);
         }
     }
 
     pub(super) fn model_failed(&mut self, error: ModelError) {
         let Phase::Requesting {
-            answered, waited, ..
+            answered,
+            mut took,
+            since,
+            ..
         } = self.phase
         else {
             return;
         };
+        took.spent = took.spent.saturating_add(self.now.since(since));
         self.effects.push_back(Effect::Abandon);
         let delay = (!answered && error.kind.is_retryable())
-            .then(|| self.delay(&error, waited))
+            .then(|| self.delay(&error, took))
             .flatten();
         let Some(delay) = delay else {
             let attempts = self.attempt;
@@ -192,22 +203,27 @@ impl Machine {
         };
         self.emit(EventKind::RequestRetried {
             error: error.to_string(),
+            error_kind: error.kind,
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
         });
         self.attempt += 1;
         self.phase = Phase::Backoff {
             until: self.now.plus(delay),
-            waited: waited.saturating_add(delay),
+            took: Took {
+                waited: took.waited.saturating_add(delay),
+                ..took
+            },
         };
     }
 
     /// How long to wait before the request is repeated; none if it is not.
-    fn delay(&mut self, error: &ModelError, waited: Duration) -> Option<Duration> {
+    fn delay(&mut self, error: &ModelError, took: Took) -> Option<Duration> {
         let random = self.random.f64();
         let attempt = FailedAttempt {
             retry: self.attempt,
             error,
-            waited,
+            waited: took.waited,
+            spent: took.spent,
             remaining: self
                 .environment
                 .deadline

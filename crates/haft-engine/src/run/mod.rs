@@ -480,6 +480,17 @@ impl Run {
         self
     }
 
+    /// Makes the session go on in another process also from within a turn: calls are noted down
+    /// before they begin. One that was under way is repeated if its tool is read-only or idempotent;
+    /// of any other the model is told that nobody knows what came of it.
+    ///
+    /// Read the run by [`RunStream::next_step`], and store the [session](RunStream::session) at every
+    /// [`Step::Journal`](crate::Step::Journal) and [`Step::Checkpoint`](crate::Step::Checkpoint).
+    pub fn journaled(mut self) -> Self {
+        self.environment.is_journaled = true;
+        self
+    }
+
     /// Starts the run. It goes on as far as the events are read.
     pub fn start(self) -> Result<RunStream, RunError> {
         let now = Moment::from(SystemTime::now());

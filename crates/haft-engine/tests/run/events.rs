@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use haft_core::{Annotations, Item, ModelResponse, Reasoning, ToolProgress, dynamic_tool};
+use haft_core::{
+    Annotations, FinishReason, Item, ModelResponse, Reasoning, ToolProgress, dynamic_tool,
+};
 use haft_engine::{EventKind, Run};
 
 use crate::script::{Reply, Script, calls, says};
@@ -32,6 +34,7 @@ async fn events_come_in_the_order_of_what_happens() {
             "item_started",
             "arguments_delta",
             "item_finished",
+            "answer_finished",
             "item_added",
             "tool_calls_requested",
             "tool_started",
@@ -43,10 +46,36 @@ async fn events_come_in_the_order_of_what_happens() {
             "item_started",
             "text_delta",
             "item_finished",
+            "answer_finished",
             "item_added",
             "run_finished",
         ]
     );
+}
+
+#[tokio::test]
+async fn every_answer_says_what_it_cost_and_who_gave_it() {
+    let mut first = crate::script::calling([("a", "echo", r#"{"text":"x"}"#)]).with_usage(10, 2);
+    first.model = Some("other".into());
+    first.response_id = Some("answer-1".into());
+    let last = crate::script::says_for("done", 20, 3);
+    let model = Script::new([Reply::Answer(first), last]);
+    let mut run = Run::new(model).tools([echo()]).user("go").start().unwrap();
+    let mut told = Vec::new();
+    while let Some(event) = run.next().await {
+        if let EventKind::AnswerFinished {
+            finish,
+            usage,
+            model,
+            response_id,
+        } = event.kind
+        {
+            assert_eq!(finish, FinishReason::Normal);
+            told.push((usage.unwrap().total_tokens(), model, response_id));
+        }
+    }
+    let (other, id) = (Some("other".into()), Some("answer-1".into()));
+    assert_eq!(told, [(12, other, id), (23, None, None)]);
 }
 
 #[tokio::test]

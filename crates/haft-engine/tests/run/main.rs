@@ -15,6 +15,7 @@ mod errors;
 mod events;
 mod executors;
 mod hostile;
+mod journal;
 mod limits;
 mod one_shot;
 mod parallel;

@@ -69,7 +69,13 @@ async fn retry_after_is_honoured() {
     let mut run = Run::new(model).user("go").start().unwrap();
     let mut delays = Vec::new();
     while let Some(event) = run.next().await {
-        if let EventKind::RequestRetried { delay_ms, .. } = event.kind {
+        if let EventKind::RequestRetried {
+            delay_ms,
+            error_kind,
+            ..
+        } = event.kind
+        {
+            assert_eq!(error_kind, ModelErrorKind::RateLimit);
             delays.push(delay_ms);
         }
     }
@@ -126,4 +132,18 @@ async fn an_adapter_that_panics_fails_the_run_and_nothing_else() {
     let outcome = Run::new(Panics).user("go").await.unwrap();
     let message = outcome.end.summary().message.unwrap();
     assert!(message.contains("the adapter panicked: boom"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_stays_silent_is_asked_only_once_again() {
+    let model = Script::new((0..5).map(|_| Reply::Hangs));
+    let options = haft_engine::LoopOptions {
+        request_timeout: Duration::from_mins(5),
+        ..haft_engine::LoopOptions::default()
+    };
+    let run = Run::new(model.clone()).options(options).user("go");
+    let outcome = run.await.unwrap();
+    assert_eq!(outcome.usage.requests, 2);
+    let message = outcome.end.summary().message.unwrap();
+    assert!(message.ends_with("(after 2 attempts)"), "{message}");
 }

@@ -65,6 +65,19 @@ fn whatever_happens_the_promises_hold() {
 }
 
 #[test]
+fn a_process_that_dies_while_calls_run_leaves_a_run_that_goes_on() {
+    let mut unknown = 0;
+    for seed in seeds() {
+        let world = simulate(seed, Faults::DiesWithinTurns);
+        let calls = world.outcome().tool_calls.iter();
+        unknown += calls
+            .filter(|call| call.status == haft_engine::CallStatus::OutcomeUnknown)
+            .count();
+    }
+    assert!(unknown > 0, "nothing was ever interrupted");
+}
+
+#[test]
 fn neither_order_nor_process_changes_the_conversation() {
     for seed in seeds() {
         let in_one_go = simulate(seed, Faults::None);

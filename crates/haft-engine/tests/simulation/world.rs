@@ -27,6 +27,8 @@ pub enum Faults {
     None,
     /// The process dies at every turn boundary and another takes over.
     DiesBetweenTurns,
+    /// The process dies while calls run, or just before they would have.
+    DiesWithinTurns,
     /// Everything: failing requests and tools, cancels, time running out, dying processes.
     Everything,
 }
@@ -166,6 +168,10 @@ fn tools() -> Vec<Arc<dyn ToolObject>> {
         sequential: true,
         ..Annotations::default()
     };
+    let read_only = Annotations {
+        read_only: true,
+        ..Annotations::default()
+    };
     let destructive = Annotations {
         destructive: true,
         ..Annotations::default()
@@ -174,6 +180,7 @@ fn tools() -> Vec<Arc<dyn ToolObject>> {
         dynamic_tool(definition("work", Annotations::default()), nothing()),
         dynamic_tool(definition("alone", sequential), nothing()),
         dynamic_tool(definition("danger", destructive), nothing()),
+        dynamic_tool(definition("look", read_only), nothing()),
         function_tool(definition("ask", Annotations::default())),
     ]
 }
@@ -221,6 +228,9 @@ impl World {
             })
             .approver(SuspendAlways)
             .state(self.state.clone());
+        if self.faults == Faults::DiesWithinTurns {
+            run = run.journaled();
+        }
         if let Some(parallel) = self.plan.parallel {
             run = run.parallel_tool_calls(parallel);
         }
@@ -271,6 +281,7 @@ impl World {
             Effect::Ask { call, .. } => self.questions.push(call),
             Effect::Spill { call, .. } => self.spills.push(call),
             Effect::Checkpoint => self.checkpoint(),
+            Effect::Journal => self.journal(),
             other => panic!("unknown effect {other:?}"),
         }
     }
@@ -278,7 +289,7 @@ impl World {
     /// The process may die here; another goes on with what was stored.
     fn checkpoint(&mut self) {
         let dies = match self.faults {
-            Faults::None => false,
+            Faults::None | Faults::DiesWithinTurns => false,
             Faults::DiesBetweenTurns => true,
             Faults::Everything => self.order.u8(0..5) == 0,
         };
@@ -300,6 +311,22 @@ impl World {
         // The first effect of the new process is the same checkpoint.
         assert!(matches!(machine.next_effect(), Some(Effect::Checkpoint)) || machine.is_ended());
         self.machine = Some(machine);
+    }
+
+    /// The process may die here, with calls under way.
+    fn journal(&mut self) {
+        assert_eq!(self.faults, Faults::DiesWithinTurns);
+        if self.order.u8(0..3) > 0 {
+            return;
+        }
+        let stored = serde_json::to_string(self.machine.as_mut().unwrap().checkpoint()).unwrap();
+        self.running.clear();
+        self.questions.clear();
+        self.spills.clear();
+        self.forget();
+        let session: Session = serde_json::from_str(&stored).unwrap();
+        let run = self.run().session(session);
+        self.machine = Some(run.into_machine(self.now, self.seed).unwrap());
     }
 
     /// A new process knows nothing but what was stored.
@@ -413,7 +440,9 @@ impl World {
             _ => random.usize(1..=5),
         };
         for _ in 0..calls {
-            let names = ["work", "work", "alone", "danger", "ask", "nothing"];
+            let names = [
+                "work", "work", "work", "look", "alone", "danger", "ask", "nothing",
+            ];
             let name = names[random.usize(..names.len())];
             let arguments = match random.u8(0..8) {
                 0 => "{broken".to_owned(),

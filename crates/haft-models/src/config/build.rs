@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use haft_core::Model;
+use haft_core::{Model, ModelError};
 
 use super::{Adapter, ConfigError, Lookup, ModelConfig, process_environment, required_variable};
 use crate::http::{Connection, Http, Secret};
@@ -25,6 +26,14 @@ use crate::{Anthropic, OfflineModel, Ollama, OpenAiChat, OpenAiResponses, Script
 pub struct Backend {
     model: Arc<dyn Model>,
     chat: Option<Arc<OpenAiChat>>,
+    ping: Option<Ping>,
+}
+
+/// How a server is asked whether it is there: the list of its models costs nothing.
+#[derive(Clone)]
+struct Ping {
+    connection: Connection,
+    path: &'static str,
 }
 
 impl Backend {
@@ -47,17 +56,50 @@ impl Backend {
             http,
         };
         let model: Arc<dyn Model> = match config.adapter {
-            Adapter::Anthropic => Arc::new(Anthropic::configured(&parts)?),
-            Adapter::OpenaiResponses => Arc::new(OpenAiResponses::configured(&parts)?),
+            Adapter::Anthropic => {
+                let model = Anthropic::configured(&parts)?;
+                return Ok(Self::reached(
+                    model.connection().clone(),
+                    model.models_path(),
+                    model,
+                ));
+            }
+            Adapter::OpenaiResponses => {
+                let model = OpenAiResponses::configured(&parts)?;
+                return Ok(Self::reached(model.connection().clone(), "models", model));
+            }
             Adapter::OpenaiChat => {
                 let chat = Arc::new(OpenAiChat::configured(&parts)?);
                 return Ok(Self::from(chat));
             }
-            Adapter::Ollama => Arc::new(Ollama::configured(&parts)?),
+            Adapter::Ollama => {
+                let model = Ollama::configured(&parts)?;
+                return Ok(Self::reached(model.connection().clone(), "api/tags", model));
+            }
             Adapter::Scripted => Arc::new(scripted(config)?),
             Adapter::Offline => Arc::new(OfflineModel::new()),
         };
         Ok(Self::from(model))
+    }
+
+    fn reached(connection: Connection, path: &'static str, model: impl Model) -> Self {
+        Self {
+            model: Arc::new(model),
+            chat: None,
+            ping: Some(Ping { connection, path }),
+        }
+    }
+
+    /// Asks the server whether it is there, for no longer than this; none if it cannot be asked.
+    /// Whatever it says, it is there, unless it says that it failed.
+    pub async fn ping(&self, timeout: Duration) -> Option<Result<(), ModelError>> {
+        let Ping { connection, path } = self.ping.as_ref()?;
+        Some(connection.ping(path, timeout).await)
+    }
+
+    /// Whether it can be asked.
+    pub fn can_be_pinged(&self) -> bool {
+        self.ping.is_some()
     }
 
     /// The model.
@@ -84,7 +126,11 @@ impl fmt::Debug for Backend {
 /// Any model, of which nothing more is known.
 impl From<Arc<dyn Model>> for Backend {
     fn from(model: Arc<dyn Model>) -> Self {
-        Self { model, chat: None }
+        Self {
+            model,
+            chat: None,
+            ping: None,
+        }
     }
 }
 
@@ -92,6 +138,10 @@ impl From<Arc<OpenAiChat>> for Backend {
     fn from(chat: Arc<OpenAiChat>) -> Self {
         Self {
             model: Arc::clone(&chat) as Arc<dyn Model>,
+            ping: Some(Ping {
+                connection: chat.connection().clone(),
+                path: "models",
+            }),
             chat: Some(chat),
         }
     }
@@ -119,6 +169,19 @@ fn check(config: &ModelConfig) -> Result<(), ConfigError> {
             "model",
             "it is empty: give the provider's name of the model",
         ));
+    }
+    let breaker = config.breaker.and_then(|breaker| breaker.fault());
+    if let Some((member, reason)) = breaker {
+        return Err(config.invalid("breaker", format!("`{member}`: {reason}")));
+    }
+    let health = config.health.and_then(|health| health.fault());
+    if let Some((member, reason)) = health {
+        return Err(config.invalid("health", format!("`{member}`: {reason}")));
+    }
+    let is_here = matches!(config.adapter, Adapter::Scripted | Adapter::Offline);
+    if is_here && config.health.is_some() {
+        let reason = "the model runs in this process: there is nobody to ask";
+        return Err(config.invalid("health", reason));
     }
     for (key, is_given, adapter) in [
         ("chat", config.chat.is_some(), Adapter::OpenaiChat),

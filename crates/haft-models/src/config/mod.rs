@@ -6,11 +6,14 @@
 
 mod build;
 mod capabilities;
+pub(crate) mod duration;
+mod pools;
 mod secrets;
 
 pub(crate) use build::Parts;
 pub use build::{Backend, from_config, from_config_with};
 pub use capabilities::CapabilityOverrides;
+pub use pools::pools;
 pub use secrets::{HeaderSource, process_environment, required_variable};
 
 use std::collections::BTreeMap;
@@ -21,6 +24,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::http::{EndpointError, Timeouts};
+use crate::pool::{BreakerSettings, HealthSettings};
 
 /// Where variables come from: the process's environment, or whatever a test says.
 pub type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
@@ -95,6 +99,16 @@ pub struct ModelConfig {
     /// The file of JSON lines that a `scripted` model answers from.
     #[serde(default)]
     pub script: Option<PathBuf>,
+    /// The entries that stand in when this one fails, in order.
+    #[serde(default)]
+    pub failover: Vec<String>,
+    /// When it is left alone because it fails; where nothing is said, by the usual rules if a
+    /// network is between, else never.
+    #[serde(default)]
+    pub breaker: Option<BreakerSettings>,
+    /// How often it is asked how it is; never where nothing is said.
+    #[serde(default)]
+    pub health: Option<HealthSettings>,
 }
 
 impl ModelConfig {
@@ -119,6 +133,9 @@ impl ModelConfig {
             responses: None,
             anthropic: None,
             script: None,
+            failover: Vec::new(),
+            breaker: None,
+            health: None,
         }
     }
 

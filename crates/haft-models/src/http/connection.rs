@@ -1,9 +1,15 @@
 //! What every adapter has: an endpoint that may yet be wrong, connections and limits.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use haft_core::{ModelError, ModelErrorKind};
 
+use super::client::too_slow;
 use super::{Body, Endpoint, EndpointError, Forwarded, Http, Secret, Timeouts};
+
+/// The longest answer to the question how a server is.
+const MAX_PING_BYTES: u64 = 1024 * 1024;
 
 /// An adapter's way to its provider.
 ///
@@ -112,6 +118,27 @@ impl Connection {
         self.http
             .forward(self.endpoint()?, path, body, accept, &self.timeouts)
             .await
+    }
+
+    /// Asks for what is at `path`, in no more time than this and without looking at the answer: one
+    /// that is no success, but no fault of the server's either, will do.
+    pub async fn ping(&self, path: &str, timeout: Duration) -> Result<(), ModelError> {
+        let timeouts = Timeouts {
+            header: timeout,
+            idle: timeout,
+            max_body_bytes: MAX_PING_BYTES,
+            ..self.timeouts
+        };
+        let asked = async {
+            let body = self.http.get(self.endpoint()?, path, &timeouts).await?;
+            // Only a connection whose answer was read to its end can be used again.
+            body.whole().await.map(drop)
+        };
+        match tokio::time::timeout(timeout, asked).await {
+            Ok(Err(error)) if error.status.is_some_and(|status| status < 500) => Ok(()),
+            Ok(asked) => asked,
+            Err(_) => Err(too_slow("no answer came", timeout)),
+        }
     }
 
     fn endpoint(&self) -> Result<&Endpoint, ModelError> {

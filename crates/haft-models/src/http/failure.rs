@@ -60,7 +60,7 @@ fn origin_of(location: &str) -> String {
     }
 }
 
-fn of_body(status: u16, body: &[u8]) -> ModelError {
+pub(super) fn of_body(status: u16, body: &[u8]) -> ModelError {
     let text = String::from_utf8_lossy(body);
     let refusal = match serde_json::from_str::<Value>(text.trim()) {
         Ok(json) => Refusal::read(&json),

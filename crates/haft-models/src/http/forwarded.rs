@@ -26,6 +26,7 @@ pub struct Forwarded {
     /// The bytes. Each wait for the next has its limit, and so has their number; an error is the
     /// last thing that comes.
     pub body: ByteStream,
+    failure: Option<ModelError>,
 }
 
 /// Bytes as they come.
@@ -47,6 +48,11 @@ impl Forwarded {
         (200..300).contains(&self.status)
     }
 
+    /// What the answer means if it is a refusal.
+    pub fn failure(&self) -> Option<&ModelError> {
+        self.failure.as_ref()
+    }
+
     pub(super) async fn of(response: Response, timeouts: Timeouts, redactor: Redactor) -> Self {
         let status = response.status();
         let content_type = response.headers().get(reqwest::header::CONTENT_TYPE);
@@ -54,6 +60,7 @@ impl Forwarded {
         let content_type = content_type.map(str::to_owned);
         let retry_after = retry_after::read(response.headers(), SystemTime::now());
         let body = Body::new(response, timeouts, redactor.clone());
+        let mut failure = None;
         let body: ByteStream = if status.is_success() {
             Box::pin(stream::unfold(Some(body), |body| async move {
                 let mut body = body?;
@@ -65,6 +72,9 @@ impl Forwarded {
             }))
         } else {
             let text = failure::bounded(body, &redactor).await;
+            let mut error = failure::of_body(status.as_u16(), &text);
+            error.retry_after = retry_after;
+            failure = Some(failure::finished(error, &redactor));
             let text = redactor.clean(String::from_utf8_lossy(&text).into_owned());
             Box::pin(stream::iter([Ok(Bytes::from(text))]))
         };
@@ -73,6 +83,7 @@ impl Forwarded {
             content_type,
             retry_after,
             body,
+            failure,
         }
     }
 }

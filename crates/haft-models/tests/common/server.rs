@@ -147,7 +147,15 @@ pub struct Server {
 
 impl Server {
     pub async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at("127.0.0.1:0", replies).await
+    }
+
+    /// The same at this address.
+    pub async fn start_at(
+        address: impl tokio::net::ToSocketAddrs,
+        replies: impl IntoIterator<Item = Reply>,
+    ) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let replies = Arc::new(Mutex::new(replies.into_iter().collect::<VecDeque<_>>()));

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
-use haft_core::{BoxFuture, Owner, Store, StoredEvent};
+use bytes::Bytes;
+use haft_core::{Alongside, BoxFuture, Owner, Store, StoredEvent};
 
 use super::path::Ids;
 use super::responses::dialected;
@@ -15,6 +16,7 @@ use super::retrieve::{self, shown};
 use super::{reply, sse};
 use crate::app::{App, Caller, store_failed};
 use crate::drive::Job;
+use crate::durable::{Asked, Checkpoint, Durable};
 use crate::error::{ApiError, ErrorCode};
 use crate::live::LiveRun;
 use crate::stream::{Dialect, WireEvent};
@@ -31,14 +33,17 @@ pub(super) async fn start(
     app: Arc<App>,
     caller: &Caller,
     request: &CreateRequest,
+    body: &Bytes,
     job: Job,
 ) -> Result<Response, ApiError> {
     let resource = job.translator.resource().clone();
     let keep_alive = app.options.keep_alive;
+    let asked = serde_json::from_slice(body).map_err(|_| unwritable())?;
+    let asked = Asked::new(asked, caller);
     // On its own: a client that goes away now must not leave a response behind that nobody works on.
     let launched = app
         .lifetime
-        .spawn(launch(Arc::clone(&app), job, request.stream));
+        .spawn(launch(Arc::clone(&app), job, request.stream, asked));
     let live = launched.await.map_err(|_| unwritable())??;
     if request.stream {
         let following = FollowLive::new(live, 0);
@@ -52,28 +57,40 @@ pub(super) async fn start(
 }
 
 /// Stores a response as queued, then lets it run.
-async fn launch(app: Arc<App>, job: Job, has_log: bool) -> Result<Arc<LiveRun>, ApiError> {
+async fn launch(
+    app: Arc<App>,
+    job: Job,
+    has_log: bool,
+    asked: Asked,
+) -> Result<Arc<LiveRun>, ApiError> {
     let resource = job.translator.resource();
     let owner = job.place.owner.clone();
-    let live = LiveRun::new(
-        owner.clone(),
-        resource.id.clone(),
-        job.plan.cancel.clone(),
-        has_log,
-    );
+    let id = resource.id.clone();
     let queued = job.place.response(resource, &[], false);
     let queued = queued.ok_or_else(unwritable)?;
-    let put = app.store.put_response(&owner, queued, None).await;
+    let alongside = Alongside {
+        checkpoint: Some(Checkpoint::new(asked.clone(), None).to_json()?),
+        ..Alongside::default()
+    };
+    let put = app.store.put_response(&owner, queued, alongside).await;
     put.map_err(store_failed)?;
+    let cancel = job.plan.cancel.clone();
+    let live = LiveRun::new(owner, id, cancel, has_log, Vec::new());
+    go_live(app, job, Durable::new(Arc::clone(&live), asked));
+    Ok(live)
+}
+
+/// Lets a run go on in the background, where whoever comes finds it.
+pub(crate) fn go_live(app: Arc<App>, job: Job, durable: Durable) {
+    let live = Arc::clone(&durable.live);
     app.live.insert(Arc::clone(&live));
     let writer = Arc::clone(&live).write_events(Arc::clone(&app.store));
-    let (kept, written) = (Arc::clone(&app), Arc::clone(&live));
+    let kept = Arc::clone(&app);
     app.lifetime.spawn(async move {
         writer.await;
-        kept.live.remove(&written.owner, &written.id);
+        kept.live.remove(&live.owner, &live.id);
     });
-    job.run_live(app, Arc::clone(&live));
-    Ok(live)
+    job.run_live(app, durable);
 }
 
 fn unwritable() -> ApiError {
@@ -210,7 +227,7 @@ pub(super) async fn cancel(
         )));
     }
     if let Some(live) = app.live.get(&caller.owner, &id) {
-        live.cancel.cancel();
+        live.cancel();
         // If it takes longer it is told as it is: being worked on.
         let _ = tokio::time::timeout(CANCEL_WAIT, live.over()).await;
     }

@@ -23,7 +23,7 @@ pub(super) async fn compact(
     caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let request = responses::receive(&app, request, Door::Compact).await?;
+    let (request, _) = responses::receive(&app, request, Door::Compact).await?;
     let model = &app.models.find(request.model.as_deref())?.model;
     let _permit = app.admit(&caller).await?;
     let context = app.context(&caller, &request, None).await?;

@@ -33,8 +33,10 @@ use futures_util::FutureExt as _;
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 
+pub(crate) use background::go_live;
 pub(crate) use caller::sane_request_id;
 pub use paths::Route;
+pub(crate) use responses::{Unadmitted, arrange, read};
 
 use paths::Paths;
 

@@ -5,28 +5,33 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::response::Response;
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::{background, body, counts, reply, sse};
-use crate::app::{App, Caller};
+use crate::access::RunPermit;
+use crate::app::{App, Caller, ConversationLock};
 use crate::compaction::Compaction;
 use crate::context::{Context, Remembered};
 use crate::drive::{Ended, Follower, Job, Place, Signal};
+use crate::durable::RunSoFar;
 use crate::error::{ApiError, ErrorCode};
+use crate::history::Record;
 use crate::plan::Plan;
 use crate::stream::{Dialect, Translator};
-use crate::wire::{BoundedSchemas, CreateRequest, Door, ResponseResource, Vocabulary};
+use crate::wire::{BoundedSchemas, CreateRequest, Door, Include, ResponseResource, Vocabulary};
 
 pub(super) async fn create(
     State(app): State<Arc<App>>,
     caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let request = Arc::new(receive(&app, request, Door::Http).await?);
+    let (request, body) = receive(&app, request, Door::Http).await?;
+    let request = Arc::new(request);
     let job = prepare(&app, &caller, &request, None).await?;
     let warning = warning(&job);
     let mut response = if request.background {
-        background::start(app, &caller, &request, job).await?
+        background::start(app, &caller, &request, &body, job).await?
     } else if request.stream {
         let wait = app.options.answer_wait;
         let keep_alive = app.options.keep_alive;
@@ -42,15 +47,18 @@ pub(super) async fn create(
     Ok(response)
 }
 
-/// Takes a request in.
+/// Takes a request in. Gives its body, too.
 pub(super) async fn receive(
     app: &Arc<App>,
     request: Request,
     door: Door,
-) -> Result<CreateRequest, ApiError> {
+) -> Result<(CreateRequest, Bytes), ApiError> {
     let body = body::read_json_bytes(request, app.options.max_body_bytes).await?;
     let app = Arc::clone(app);
-    body::digest(body, move |body| read(&app, body::parse(body)?, door)).await
+    let digested = body::digest(body.clone(), move |body| {
+        read(&app, body::parse(body)?, door)
+    });
+    Ok((digested.await?, body))
 }
 
 /// Reads a body by the words that this server knows.
@@ -71,10 +79,49 @@ pub(crate) async fn prepare(
     request: &Arc<CreateRequest>,
     memory: Option<&Remembered>,
 ) -> Result<Job, ApiError> {
-    // A model that does not exist is told before anything is looked up.
+    // A model that does not exist is told before anybody waits for it.
     app.models.find(request.model.as_deref())?;
     // Those who wait for their turn hold nothing but what they sent.
     let permit = app.admit(caller).await?;
+    let unadmitted = arrange(app, caller, request, memory).await?;
+    Ok(unadmitted.admitted(permit))
+}
+
+/// A job that nobody has let in yet.
+pub(crate) struct Unadmitted {
+    pub(crate) plan: Plan,
+    pub(crate) translator: Translator,
+    pub(crate) place: Place,
+    include: Include,
+    pub(crate) compaction: Option<Compaction>,
+    context: Vec<Record>,
+    lock: Option<ConversationLock>,
+    pub(crate) so_far: Option<RunSoFar>,
+}
+
+impl Unadmitted {
+    pub(crate) fn admitted(self, permit: RunPermit) -> Job {
+        Job {
+            plan: self.plan,
+            translator: self.translator,
+            place: self.place,
+            include: self.include,
+            compaction: self.compaction,
+            context: self.context,
+            so_far: self.so_far,
+            lock: self.lock,
+            permit,
+        }
+    }
+}
+
+/// Everything but the admission.
+pub(crate) async fn arrange(
+    app: &Arc<App>,
+    caller: &Caller,
+    request: &Arc<CreateRequest>,
+    memory: Option<&Remembered>,
+) -> Result<Unadmitted, ApiError> {
     let context = app.context(caller, request, memory).await?;
     let (mut plan, translator, mut context) = plan(app, caller, request, context).await?;
     let compaction = compaction(&plan, request, &context)?;
@@ -85,7 +132,7 @@ pub(crate) async fn prepare(
     for record in &context.input {
         input.push(record.to_stored()?);
     }
-    Ok(Job {
+    Ok(Unadmitted {
         plan,
         translator,
         place: Place {
@@ -99,7 +146,7 @@ pub(crate) async fn prepare(
         compaction,
         context: context.inherited.into_iter().chain(context.input).collect(),
         lock: context.lock.take(),
-        permit,
+        so_far: None,
     })
 }
 
@@ -179,7 +226,8 @@ pub(super) async fn input_tokens(
     caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let request = Arc::new(receive(&app, request, Door::InputTokens).await?);
+    let (request, _) = receive(&app, request, Door::InputTokens).await?;
+    let request = Arc::new(request);
     let context = app.context(&caller, &request, None).await?;
     let (plan, _, _) = plan(&app, &caller, &request, context).await?;
     let tokens = plan.input_tokens();

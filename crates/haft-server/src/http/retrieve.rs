@@ -94,8 +94,8 @@ pub(super) async fn delete(
     Ids(id): Ids<String>,
 ) -> Result<Response, ApiError> {
     if let Some(live) = app.live.get(&caller.owner, &id) {
-        live.cancel.cancel();
-        live.settled().await;
+        live.cancel();
+        live.over().await;
     }
     let deleted = app.store.delete_response(&caller.owner, &id).await;
     if !deleted.map_err(store_failed)? {

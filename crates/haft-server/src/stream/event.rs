@@ -33,6 +33,14 @@ impl WireEvent {
         })
     }
 
+    /// Whether nothing comes behind it.
+    pub(crate) fn is_terminal(&self) -> bool {
+        matches!(
+            &*self.kind,
+            "response.completed" | "response.incomplete" | "response.failed"
+        )
+    }
+
     /// The last events of a response that nobody works on any more.
     pub(crate) fn failure(first: u64, resource: &ResponseResource, error: &ApiError) -> Vec<Self> {
         let mut writer = Writer::default();
@@ -61,6 +69,11 @@ impl Writer {
             include,
             ..Self::default()
         }
+    }
+
+    /// The number of the next event.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
     }
 
     /// Goes on with this number.

@@ -9,6 +9,7 @@ mod dialect;
 mod event;
 mod frame;
 mod items;
+mod snapshot;
 mod translator;
 
 #[cfg(test)]
@@ -20,4 +21,5 @@ pub(crate) use dialect::Dialect;
 pub(crate) use event::WireEvent;
 pub(crate) use frame::{DONE_FRAME, KEEP_ALIVE_FRAME, sse_frame};
 pub(crate) use items::{OutputItem, visible};
+pub(crate) use snapshot::Snapshot;
 pub(crate) use translator::{Finished, Shown, Translation, Translator};

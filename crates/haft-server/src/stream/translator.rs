@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use haft_core::{CallOutput, FinishReason, Item, ItemStatus, Role, ToolCall, Usage};
 use haft_engine::{End, EventKind};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
@@ -46,27 +46,29 @@ pub(crate) struct Translation {
 /// Writes the events of one response.
 #[derive(Debug)]
 pub(crate) struct Translator {
-    translation: Translation,
-    resource: ResponseResource,
-    writer: Writer,
-    output: Output,
-    answer: Answer,
-    turn: u64,
+    pub(super) translation: Translation,
+    pub(super) resource: ResponseResource,
+    pub(super) writer: Writer,
+    pub(super) output: Output,
+    pub(super) answer: Answer,
+    pub(super) turn: u64,
     /// Hosted calls without result, by call id.
-    running: HashMap<String, Running>,
+    pub(super) running: HashMap<String, Running>,
     /// Calls of the client that are open, and whether their items are whole.
-    pending: HashMap<String, ItemStatus>,
+    pub(super) pending: HashMap<String, ItemStatus>,
     /// What calls of the client were answered with that were not made. Shown where the response
     /// goes on behind them: at its end they are the client's to answer.
-    unexecuted: Vec<(String, CallOutput)>,
+    pub(super) unexecuted: Vec<(String, CallOutput)>,
     /// Whether the last answer showed anything.
-    has_answer: bool,
+    pub(super) has_answer: bool,
     /// Whether a tool of this server was started.
-    has_run_tools: bool,
+    pub(super) has_run_tools: bool,
+    /// Whether the first events were told.
+    pub(super) has_begun: bool,
 }
 
-#[derive(Debug)]
-struct Running {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Running {
     place: Place,
     item_type: String,
     arguments: String,
@@ -74,10 +76,10 @@ struct Running {
 
 /// The items by their place; those that are not done yet are holes.
 #[derive(Debug, Default)]
-struct Output {
-    items: Vec<Option<OutputItem>>,
+pub(super) struct Output {
+    pub(super) items: Vec<Option<OutputItem>>,
     /// The ids that were given, also those of items that are not done.
-    taken: HashSet<String>,
+    pub(super) taken: HashSet<String>,
 }
 
 impl Placing for Output {
@@ -147,11 +149,16 @@ impl Translator {
             unexecuted: Vec::new(),
             has_answer: false,
             has_run_tools: false,
+            has_begun: false,
         }
     }
 
-    /// The first events: the response is there, and it is being worked on.
+    /// The first events: the response is there, and it is being worked on. Nothing where another
+    /// process has told so.
     pub(crate) fn begin(&mut self) -> Vec<WireEvent> {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return Vec::new();
+        }
         self.write_response("response.created");
         if self.resource.status == ResponseStatus::Queued {
             self.write_response("response.queued");

@@ -1,6 +1,6 @@
 //! What requests go on from.
 
-use haft_core::{Item, Owner, StoredEvent};
+use haft_core::{Alongside, Item, Owner, StoredEvent};
 use haft_models::OfflineModel;
 use haft_models::scripted::{ScriptedModel, fail, say};
 use serde_json::value::RawValue;
@@ -74,7 +74,10 @@ async fn a_response_whose_context_was_not_stored_is_not_continued_without_it() {
     let mut stored = stored.unwrap();
     stored.id = "resp_late".into();
     stored.previous = Some("resp_that_only_a_socket_knew".into());
-    let put = served.store.put_response(&owner, stored, None).await;
+    let put = served
+        .store
+        .put_response(&owner, stored, Alongside::default())
+        .await;
     put.unwrap();
     let body = json!({"input": "and", "previous_response_id": "resp_late"});
     let answer = served.post("/responses", body).await;
@@ -134,7 +137,10 @@ async fn a_replay_gets_past_events_that_cannot_be_read() {
     stored.id = "resp_damaged".into();
     let resource = stored.resource.get().replace(id, "resp_damaged");
     stored.resource = RawValue::from_string(resource).unwrap();
-    let put = served.store.put_response(&owner, stored, None).await;
+    let put = served
+        .store
+        .put_response(&owner, stored, Alongside::default())
+        .await;
     put.unwrap();
     let event = |sequence_number: u64, json: Value| StoredEvent {
         sequence_number,

@@ -14,6 +14,7 @@ mod legal;
 mod names;
 mod plain;
 mod raw;
+mod resuming;
 mod state;
 mod stopping;
 mod streaming;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use haft_core::{
-    BoxFuture, Cleaned, Item, Owner, Page, PageQuery, Retention, Store, StoreError,
-    StoredConversation, StoredEvent, StoredItem, StoredResponse,
+    Alongside, BoxFuture, Cleaned, Item, Owner, Page, PageQuery, ResponsePage, Retention, Store,
+    StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
 };
 use haft_models::ScriptedModel;
 use haft_models::testing::{Fault, Pieces, Step, call, say};
 use haft_store::MemoryStore;
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::legal::assert_legal;
@@ -67,7 +67,7 @@ async fn chain(served: &Served, turns: usize) -> String {
         };
         served
             .store
-            .put_response(&owner, response, None)
+            .put_response(&owner, response, Alongside::default())
             .await
             .unwrap();
         previous = Some(id);
@@ -324,7 +324,7 @@ async fn what_is_not_stored_leaves_no_trace_on_disk() {
 }
 
 /// Reads the events of a stored response.
-async fn replay(served: &Served, id: &str, query: &str) -> Vec<Value> {
+pub(crate) async fn replay(served: &Served, id: &str, query: &str) -> Vec<Value> {
     let answer = served
         .get(&format!("/responses/{id}?stream=true{query}"))
         .await;
@@ -470,81 +470,6 @@ async fn only_background_responses_can_be_cancelled() {
 }
 
 #[tokio::test]
-async fn a_response_that_a_dead_server_left_behind_is_failed_with_the_true_reason() {
-    let directory = tempfile::tempdir().unwrap();
-    let (tool, _) = echo("echo");
-    let model = ScriptedModel::new([
-        call("echo", json!({"text": "x"})),
-        say("never whole").fault(Fault::HangAfterEvents(3)),
-    ]);
-    let setup = Setup::of(model).tools([tool]).on_disk(directory.path());
-    let store = std::sync::Arc::clone(&setup.store);
-    let served = setup.serve().await;
-    let body = json!({"input": "go", "background": true, "stream": true,
-        "tools": [{"type": "haft:echo"}]});
-    let mut raw = crate::raw::Raw::post(&served, &body).await;
-    raw.head().await;
-    let mut told = Vec::new();
-    loop {
-        let chunk = raw.chunk().await.unwrap();
-        let data = chunk.lines().nth(1).unwrap().trim_start_matches("data: ");
-        told.push(serde_json::from_str::<Value>(data).unwrap());
-        if told.last().unwrap()["type"] == "response.output_text.delta" {
-            break;
-        }
-    }
-    let id = told[0]["response"]["id"].as_str().unwrap().to_owned();
-    let owner = Owner::default();
-    while store.events(&owner, &id, None, 100).await.unwrap().len() < told.len() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    // What a killed process leaves: the store as it is now, in another server.
-    let copy = tempfile::tempdir().unwrap();
-    for name in ["haft.db", "haft.db-wal"] {
-        let from = directory.path().join(name);
-        if from.exists() {
-            std::fs::copy(from, copy.path().join(name)).unwrap();
-        }
-    }
-    drop(raw);
-    let second = Setup::of(ScriptedModel::new([say("again")])).on_disk(copy.path());
-    let second = second.tools([echo("echo").0]).serve().await;
-    let left = second.settled(&json!(id)).await;
-    assert_eq!(left["status"], "failed");
-    assert_eq!(left["error"]["code"], "server_error");
-    let message = left["error"]["message"].as_str().unwrap();
-    assert!(message.contains("stopped"), "{message}");
-    assert_eq!(item_types(&left), ["haft:echo"]);
-    let log = replay(&second, &id, "").await;
-    assert_legal(&log);
-    assert_eq!(log[..told.len()], told);
-    assert_eq!(last(&log), &left);
-    // It can be gone on from.
-    let next = json!({"input": "once more", "previous_response_id": id});
-    assert_eq!(second.create(next).await["status"], "completed");
-}
-
-#[tokio::test]
-async fn a_server_that_is_stopped_ends_its_background_runs() {
-    let directory = tempfile::tempdir().unwrap();
-    let model = ScriptedModel::new([say("x").fault(Fault::HangAfterEvents(3))]);
-    let served = Setup::of(model).on_disk(directory.path()).serve().await;
-    let queued = served
-        .create(json!({"input": "go", "background": true}))
-        .await;
-    served.stop().await;
-    let served = Setup::of(ScriptedModel::new([] as [Step; 0]))
-        .on_disk(directory.path())
-        .serve()
-        .await;
-    let ended = served.stored(&queued["id"]).await;
-    assert!(
-        matches!(ended["status"].as_str(), Some("cancelled" | "failed")),
-        "{ended:#}"
-    );
-}
-
-#[tokio::test]
 async fn input_items_come_in_pages() {
     let (served, _) = serve([say("one"), say("two")]).await;
     let input: Vec<_> = (0..5)
@@ -650,8 +575,46 @@ impl Store for FullStore {
         &self,
         _: &Owner,
         _: StoredResponse,
-        _: Option<&str>,
+        _: Alongside,
     ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(std::future::ready(Err(no_space())))
+    }
+
+    fn put_checkpoint(
+        &self,
+        _: &Owner,
+        _: &str,
+        _: Box<RawValue>,
+        _: Vec<StoredEvent>,
+    ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(std::future::ready(Err(no_space())))
+    }
+
+    fn checkpoint(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+    ) -> BoxFuture<'_, Result<Option<Box<RawValue>>, StoreError>> {
+        self.0.checkpoint(owner, response_id)
+    }
+
+    fn trace(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+    ) -> BoxFuture<'_, Result<Option<Box<RawValue>>, StoreError>> {
+        self.0.trace(owner, response_id)
+    }
+
+    fn responses(
+        &self,
+        owner: Option<&Owner>,
+        query: PageQuery,
+    ) -> BoxFuture<'_, Result<ResponsePage, StoreError>> {
+        self.0.responses(owner, query)
+    }
+
+    fn check(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(std::future::ready(Err(no_space())))
     }
 

@@ -88,13 +88,16 @@ fn assert_stopped(resource: &Value) {
 }
 
 #[tokio::test]
-async fn a_background_response_says_that_the_server_was_stopped() {
+async fn a_background_response_is_left_for_the_next_server() {
     let server = Stoppable::serve(hanging()).await;
     let request = server.create(&json!({"input": "hi", "background": true}));
     let queued = request.send().await.unwrap().text().await.unwrap();
     let queued: Value = serde_json::from_str(&queued).unwrap();
     let store = server.stop().await;
-    assert_stopped(&stored(&store, &queued["id"]).await);
+    let (owner, id) = (Owner::default(), queued["id"].as_str().unwrap());
+    let left = store.response(&owner, id).await.unwrap().unwrap();
+    assert!(!left.is_finished);
+    assert!(store.checkpoint(&owner, id).await.unwrap().is_some());
 }
 
 #[tokio::test]

@@ -27,6 +27,9 @@ pub(super) struct ResponseRecord {
     pub(super) resource: Option<Box<RawValue>>,
     pub(super) items: Vec<Kept>,
     pub(super) events: BTreeMap<i64, Box<RawValue>>,
+    /// Only what is unfinished has one.
+    pub(super) checkpoint: Option<Box<RawValue>>,
+    pub(super) trace: Option<Box<RawValue>>,
 }
 
 pub(super) struct ConversationRecord {
@@ -117,7 +120,9 @@ impl ResponseRecord {
     pub(super) fn bytes(&self) -> u64 {
         let resource = self.resource.as_deref().map_or(0, length);
         let events: u64 = self.events.values().map(|json| length(json)).sum();
-        resource + events + items_bytes(&self.items)
+        let checkpoint = self.checkpoint.as_deref().map_or(0, length);
+        let trace = self.trace.as_deref().map_or(0, length);
+        resource + events + checkpoint + trace + items_bytes(&self.items)
     }
 }
 

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use haft_core::{StoreError, StoredItem, StoredResponse};
+use haft_core::{Alongside, StoreError, StoredEvent, StoredItem, StoredResponse};
+use serde_json::value::RawValue;
 
 use super::records::{Kept, Records, ResponseRecord};
 use crate::refusals::{self, LONGEST_CHAIN};
@@ -18,10 +19,32 @@ impl Records {
             .filter(|response| !response.is_deleted())
     }
 
-    /// Writes a response. `seq` counts what is written.
+    /// Writes a response and what goes along with it. `seq` counts what is written. Says whether the
+    /// conversation was there that its items were to be added to.
     pub(super) fn put_response(
         &mut self,
         response: StoredResponse,
+        alongside: Alongside,
+        seq: &mut u64,
+    ) -> Result<bool, StoreError> {
+        let items: Vec<StoredItem> = match &alongside.append_to {
+            Some(_) => response
+                .input
+                .iter()
+                .chain(&response.output)
+                .cloned()
+                .collect(),
+            None => Vec::new(),
+        };
+        let append_to = alongside.append_to.clone();
+        self.put_record(response, alongside, seq)?;
+        Ok(append_to.is_none_or(|conversation| self.append_items(&conversation, items, seq)))
+    }
+
+    fn put_record(
+        &mut self,
+        response: StoredResponse,
+        alongside: Alongside,
         seq: &mut u64,
     ) -> Result<(), StoreError> {
         let id = response.id;
@@ -30,6 +53,10 @@ impl Records {
         if moves && let Some(previous) = &response.previous {
             self.refuse_circle(&id, previous)?;
         }
+        let no_events = BTreeMap::new();
+        let log = earlier.map_or(&no_events, |earlier| &earlier.events);
+        // The last thing that can be refused.
+        let events = new_events(&id, log, alongside.events)?;
         let earlier = self.responses.remove(&id);
         let mut items = Vec::new();
         let mut record = ResponseRecord {
@@ -40,18 +67,28 @@ impl Records {
             resource: Some(response.resource),
             items: Vec::new(),
             events: BTreeMap::new(),
+            checkpoint: None,
+            trace: None,
         };
         let mut earlier_previous = None;
         if let Some(earlier) = earlier {
             Self::hide(&mut self.visible, &earlier.items);
             record.seq = earlier.seq;
             record.events = earlier.events;
+            record.checkpoint = earlier.checkpoint;
+            record.trace = earlier.trace;
             items = earlier.items;
             earlier_previous = earlier.previous;
             if moves && let Some(previous) = &earlier_previous {
                 self.release(previous);
             }
         }
+        record.events.extend(events);
+        record.checkpoint = alongside
+            .checkpoint
+            .or(record.checkpoint)
+            .filter(|_| !record.is_finished);
+        record.trace = alongside.trace.or(record.trace);
         put_items(&mut items, response.input, response.output, seq);
         Self::show(&mut self.visible, &items);
         record.items = items;
@@ -90,6 +127,8 @@ impl Records {
         Self::hide(&mut self.visible, &response.items);
         response.resource = None;
         response.events = BTreeMap::new();
+        response.checkpoint = None;
+        response.trace = None;
         if self.continuations.contains_key(id) {
             return Some((1, before - response.bytes()));
         }
@@ -152,6 +191,41 @@ impl Records {
             response.previous.as_deref().and_then(find)
         })
     }
+}
+
+impl ResponseRecord {
+    /// Adds events to the log.
+    pub(super) fn append_events(
+        &mut self,
+        id: &str,
+        events: Vec<StoredEvent>,
+    ) -> Result<(), StoreError> {
+        let events = new_events(id, &self.events, events)?;
+        self.events.extend(events);
+        Ok(())
+    }
+}
+
+/// The events by their numbers, if the log can take all of them: what is in it stays as it is.
+fn new_events(
+    id: &str,
+    log: &BTreeMap<i64, Box<RawValue>>,
+    events: Vec<StoredEvent>,
+) -> Result<BTreeMap<i64, Box<RawValue>>, StoreError> {
+    let mut new: BTreeMap<i64, Box<RawValue>> = BTreeMap::new();
+    for event in events {
+        let number = refusals::storable_number(event.sequence_number)?;
+        match log.get(&number).or_else(|| new.get(&number)) {
+            Some(there) if there.get() != event.json.get() => {
+                return Err(refusals::other_event(id, event.sequence_number));
+            }
+            Some(_) => {}
+            None => {
+                new.insert(number, event.json);
+            }
+        }
+    }
+    Ok(new)
 }
 
 /// Puts these items in place of the earlier ones; those that stand unchanged at the beginning stay as

@@ -3,13 +3,13 @@
 use std::ops::Bound;
 
 use haft_core::{
-    BoxFuture, Cleaned, Owner, Page, PageQuery, Retention, Store, StoreError, StoredConversation,
-    StoredEvent, StoredItem, StoredResponse,
+    Alongside, BoxFuture, Cleaned, Owner, Page, PageQuery, ResponsePage, Retention, Store,
+    StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
 };
+use serde_json::value::RawValue;
 
 use super::records::stored_items;
 use super::{MemoryStore, State};
-use crate::refusals::storable_number;
 
 /// An answer that is there at once.
 fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
@@ -21,23 +21,65 @@ impl Store for MemoryStore {
         &self,
         owner: &Owner,
         response: StoredResponse,
-        append_to: Option<&str>,
+        alongside: Alongside,
     ) -> BoxFuture<'_, Result<bool, StoreError>> {
         let mut state = self.state();
         let State { owners, seq } = &mut *state;
         let records = owners.entry(owner.clone()).or_default();
-        let items: Vec<StoredItem> = match append_to {
-            Some(_) => response
-                .input
-                .iter()
-                .chain(&response.output)
-                .cloned()
-                .collect(),
-            None => Vec::new(),
+        ready(records.put_response(response, alongside, seq))
+    }
+
+    fn put_checkpoint(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+        checkpoint: Box<RawValue>,
+        events: Vec<StoredEvent>,
+    ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let mut state = self.state();
+        let response = state
+            .living_mut(owner, response_id)
+            .filter(|response| !response.is_finished);
+        let Some(response) = response else {
+            return ready(Ok(false));
         };
-        ready(records.put_response(response, seq).map(|()| {
-            append_to.is_none_or(|conversation| records.append_items(conversation, items, seq))
+        let noted = response.append_events(response_id, events);
+        ready(noted.map(|()| {
+            response.checkpoint = Some(checkpoint);
+            true
         }))
+    }
+
+    fn checkpoint(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+    ) -> BoxFuture<'_, Result<Option<Box<RawValue>>, StoreError>> {
+        let state = self.state();
+        let response = state.living(owner, response_id);
+        ready(Ok(response.and_then(|response| response.checkpoint.clone())))
+    }
+
+    fn trace(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+    ) -> BoxFuture<'_, Result<Option<Box<RawValue>>, StoreError>> {
+        let state = self.state();
+        let response = state.living(owner, response_id);
+        ready(Ok(response.and_then(|response| response.trace.clone())))
+    }
+
+    fn responses(
+        &self,
+        owner: Option<&Owner>,
+        query: PageQuery,
+    ) -> BoxFuture<'_, Result<ResponsePage, StoreError>> {
+        ready(self.state().list(owner, &query))
+    }
+
+    fn check(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        ready(Ok(()))
     }
 
     fn response(
@@ -46,10 +88,7 @@ impl Store for MemoryStore {
         id: &str,
     ) -> BoxFuture<'_, Result<Option<StoredResponse>, StoreError>> {
         let state = self.state();
-        let response = state
-            .owners
-            .get(owner)
-            .and_then(|records| records.living(id));
+        let response = state.living(owner, id);
         ready(Ok(response.map(|response| response.stored(id))))
     }
 
@@ -107,19 +146,10 @@ impl Store for MemoryStore {
         events: Vec<StoredEvent>,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let mut state = self.state();
-        let response = state
-            .owners
-            .get_mut(owner)
-            .and_then(|records| records.responses.get_mut(response_id))
-            .filter(|response| !response.is_deleted());
-        let Some(response) = response else {
-            return ready(Ok(()));
-        };
-        let numbered: Result<Vec<_>, StoreError> = events
-            .into_iter()
-            .map(|event| Ok((storable_number(event.sequence_number)?, event.json)))
-            .collect();
-        ready(numbered.map(|numbered| response.events.extend(numbered)))
+        ready(match state.living_mut(owner, response_id) {
+            Some(response) => response.append_events(response_id, events),
+            None => Ok(()),
+        })
     }
 
     fn events(
@@ -130,11 +160,7 @@ impl Store for MemoryStore {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<StoredEvent>, StoreError>> {
         let state = self.state();
-        let response = state
-            .owners
-            .get(owner)
-            .and_then(|records| records.living(response_id));
-        let Some(response) = response else {
+        let Some(response) = state.living(owner, response_id) else {
             return ready(Ok(Vec::new()));
         };
         // Numbers are at least zero; behind one that cannot be stored there is nothing.

@@ -49,6 +49,24 @@ impl Claim {
         Ok(Self { path, _lock: lock })
     }
 
+    /// The one path of a file that is there, for those who only look: without a lock, and nothing is
+    /// made.
+    pub(super) fn none_on(path: &Path) -> Result<PathBuf, OpenError> {
+        let found = fs::canonicalize(path).map_err(|source| OpenError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+        if found.is_dir() {
+            let source = io::ErrorKind::IsADirectory.into();
+            return Err(OpenError::File {
+                path: found,
+                source,
+            });
+        }
+        refuse_scrap(&found)?;
+        Ok(found)
+    }
+
     /// The absolute path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::schema;
@@ -17,11 +18,35 @@ const WAL_BYTES: i64 = 16 * 1024 * 1024;
 pub(super) fn open_writer(path: &Path, busy_timeout: Duration) -> Result<Connection, OpenError> {
     let explain = |error: rusqlite::Error| OpenError::from_sqlite(path, &error);
     let mut connection = open(path, busy_timeout).map_err(explain)?;
-    // Before the first change: a file that is not ours stays as it is.
+    // Before the first change: a file that is not ours stays as it is. The last one out would also move
+    // a log that a killed process left behind into it.
+    keep_log(&connection, true).map_err(explain)?;
     let version = schema::check(&connection, path)?;
+    keep_log(&connection, false).map_err(explain)?;
     prepare_writer(&connection).map_err(explain)?;
     schema::migrate(&mut connection, version).map_err(explain)?;
     Ok(connection)
+}
+
+/// Whether the log stays as it is when this connection is closed.
+fn keep_log(connection: &Connection, is_kept: bool) -> rusqlite::Result<()> {
+    let config = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    connection.set_db_config(config, is_kept).map(drop)
+}
+
+/// Makes sure that a file has exactly the version that this program writes, for those who only look.
+pub(super) fn check_for_reading(path: &Path, busy_timeout: Duration) -> Result<(), OpenError> {
+    let explain = |error: rusqlite::Error| OpenError::from_sqlite(path, &error);
+    let connection = open_reader(path, busy_timeout).map_err(explain)?;
+    let version = schema::check(&connection, path)?;
+    if version < i64::from(schema::NEWEST) {
+        return Err(OpenError::Older {
+            path: path.to_owned(),
+            found: version,
+            known: i64::from(schema::NEWEST),
+        });
+    }
+    Ok(())
 }
 
 /// A connection that cannot write.

@@ -5,6 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::failure::Outcome;
 use super::{items, responses};
+use crate::refusals;
 
 /// Adds events to the log of a response that is not deleted.
 pub(super) fn append(
@@ -13,18 +14,48 @@ pub(super) fn append(
     response_id: &str,
     events: &[StoredEvent],
 ) -> Outcome<()> {
-    let Some(response) = responses::living(connection, owner, response_id)? else {
+    match responses::living(connection, owner, response_id)? {
+        Some(response) => append_to(connection, response.seq, response_id, events),
+        None => Ok(()),
+    }
+}
+
+/// Adds events to the log of the response in this row. One that is there already stays as it is;
+/// another one with its number is refused.
+pub(super) fn append_to(
+    connection: &Connection,
+    response: i64,
+    response_id: &str,
+    events: &[StoredEvent],
+) -> Outcome<()> {
+    if events.is_empty() {
         return Ok(());
-    };
+    }
     let mut insert = connection.prepare_cached(
         "INSERT INTO events (response, sequence_number, json) VALUES (?1, ?2, ?3)
-         ON CONFLICT DO UPDATE SET json = excluded.json",
+         ON CONFLICT DO NOTHING",
     )?;
     for event in events {
-        let number = crate::refusals::storable_number(event.sequence_number)?;
-        insert.execute(params![response.seq, number, event.json.get()])?;
+        let number = refusals::storable_number(event.sequence_number)?;
+        let written = insert.execute(params![response, number, event.json.get()])?;
+        if written == 0 && !is_there(connection, response, number, event)? {
+            return Err(refusals::other_event(response_id, event.sequence_number).into());
+        }
     }
     Ok(())
+}
+
+fn is_there(
+    connection: &Connection,
+    response: i64,
+    number: i64,
+    event: &StoredEvent,
+) -> Outcome<bool> {
+    let mut query = connection
+        .prepare_cached("SELECT json FROM events WHERE response = ?1 AND sequence_number = ?2")?;
+    Ok(query.query_row([response, number], |row| {
+        Ok(row.get_ref(0)?.as_str()? == event.json.get())
+    })?)
 }
 
 /// The events behind this number.

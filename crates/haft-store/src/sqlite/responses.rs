@@ -4,40 +4,45 @@
 //! many others. So whether anything living depends on a response is the question whether any row
 //! continues it, and deleting walks up only as far as it removes.
 
-use haft_core::{Owner, StoredResponse};
+use haft_core::{Alongside, Owner, StoredResponse};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::conversations;
 use super::failure::Outcome;
 use super::items::{self, Holder};
+use super::notes::Note;
+use super::{conversations, events, notes};
 use crate::refusals;
 
 /// A row that is there and not deleted.
 pub(super) struct Living {
     pub(super) seq: i64,
     pub(super) previous: Option<String>,
+    pub(super) is_finished: bool,
 }
 
 /// The response of this id, if nobody deleted it.
 pub(super) fn living(connection: &Connection, owner: &Owner, id: &str) -> Outcome<Option<Living>> {
     let mut query = connection.prepare_cached(
-        "SELECT seq, previous FROM responses WHERE owner = ?1 AND id = ?2 AND is_deleted = 0",
+        "SELECT seq, previous, is_finished FROM responses
+         WHERE owner = ?1 AND id = ?2 AND is_deleted = 0",
     )?;
     let found = query.query_row(params![owner.as_str(), id], |row| {
         Ok(Living {
             seq: row.get(0)?,
             previous: row.get(1)?,
+            is_finished: row.get(2)?,
         })
     });
     Ok(found.optional()?)
 }
 
-/// Writes a response, and its items to the end of a conversation. Says whether that was there.
+/// Writes a response and what goes along with it. Says whether the conversation was there that its items
+/// were to be added to.
 pub(super) fn put(
     connection: &Connection,
     owner: &Owner,
     response: &StoredResponse,
-    append_to: Option<&str>,
+    alongside: &Alongside,
 ) -> Outcome<bool> {
     // Also that of a deleted one.
     let earlier_previous: Option<Option<String>> = connection
@@ -71,10 +76,22 @@ pub(super) fn put(
             |row| row.get(0),
         )?;
     put_items(connection, owner, seq, response)?;
+    if !response.is_finished {
+        notes::put(
+            connection,
+            Note::Checkpoint,
+            seq,
+            alongside.checkpoint.as_deref(),
+        )?;
+    } else if earlier_previous.is_some() {
+        notes::remove(connection, Note::Checkpoint, seq)?;
+    }
+    notes::put(connection, Note::Trace, seq, alongside.trace.as_deref())?;
+    events::append_to(connection, seq, &response.id, &alongside.events)?;
     if moves && let Some(Some(earlier)) = earlier_previous {
         prune(connection, owner, Some(earlier))?;
     }
-    match append_to {
+    match &alongside.append_to {
         None => Ok(true),
         Some(conversation) => conversations::append(
             connection,
@@ -169,6 +186,8 @@ pub(super) fn delete(connection: &Connection, owner: &Owner, id: &str) -> Outcom
         connection
             .prepare_cached("DELETE FROM events WHERE response = ?1")?
             .execute([response.seq])?;
+        notes::remove(connection, Note::Checkpoint, response.seq)?;
+        notes::remove(connection, Note::Trace, response.seq)?;
         return Ok(Some(1));
     }
     remove(connection, response.seq)?;
@@ -201,7 +220,7 @@ fn prune(connection: &Connection, owner: &Owner, id: Option<String>) -> Outcome<
     Ok(pruned)
 }
 
-/// Removes a row; its items and events go with it.
+/// Removes a row; its items, events and notes go with it.
 fn remove(connection: &Connection, seq: i64) -> Outcome<()> {
     connection
         .prepare_cached("DELETE FROM responses WHERE seq = ?1")?

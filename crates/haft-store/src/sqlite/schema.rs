@@ -10,11 +10,14 @@ use crate::OpenError;
 pub(super) const APPLICATION_ID: i32 = 0x6861_6674;
 
 /// The version that this program writes.
-pub(super) const NEWEST: u32 = 1;
+pub(super) const NEWEST: u32 = 2;
 
 /// The step at index `n` makes version `n + 1` of version `n`. What is released stays as it is: a
 /// change of the schema is a new step.
-const STEPS: [&str; NEWEST as usize] = [include_str!("migrations/1.sql")];
+const STEPS: [&str; NEWEST as usize] = [
+    include_str!("migrations/1.sql"),
+    include_str!("migrations/2.sql"),
+];
 
 /// The version of the file, if it is one that this program can use; zero for a file without content.
 pub(super) fn check(connection: &Connection, path: &Path) -> Result<i64, OpenError> {
@@ -66,7 +69,9 @@ pub(super) fn migrate(connection: &mut Connection, version: i64) -> rusqlite::Re
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", reached)?;
         transaction.commit()?;
-        tracing::debug!(version = reached, "store migrated");
+        if version > 0 {
+            tracing::info!(version = reached, "the store was brought up to date");
+        }
     }
     Ok(())
 }

@@ -1,23 +1,91 @@
 //! The contract, method by method: to the writer or to a reader.
 
 use haft_core::{
-    BoxFuture, Cleaned, Owner, Page, PageQuery, Retention, Store, StoreError, StoredConversation,
-    StoredEvent, StoredItem, StoredResponse,
+    Alongside, BoxFuture, Cleaned, Owner, Page, PageQuery, ResponsePage, Retention, Store,
+    StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
 };
+use serde_json::value::RawValue;
 
-use super::{SqliteStore, chains, cleaning, conversations, events, items, responses};
+use super::notes::{self, Note};
+use super::{SqliteStore, chains, cleaning, conversations, events, items, lists, responses};
 
 impl Store for SqliteStore {
     fn put_response(
         &self,
         owner: &Owner,
         response: StoredResponse,
-        append_to: Option<&str>,
+        alongside: Alongside,
     ) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let (owner, append_to) = (owner.clone(), append_to.map(str::to_owned));
+        let owner = owner.clone();
+        Box::pin(
+            self.writer
+                .write(move |connection| responses::put(connection, &owner, &response, &alongside)),
+        )
+    }
+
+    fn put_checkpoint(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+        checkpoint: Box<RawValue>,
+        events: Vec<StoredEvent>,
+    ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let (owner, response_id) = (owner.clone(), response_id.to_owned());
         Box::pin(self.writer.write(move |connection| {
-            responses::put(connection, &owner, &response, append_to.as_deref())
+            notes::put_checkpoint(connection, &owner, &response_id, &checkpoint, &events)
         }))
+    }
+
+    fn checkpoint(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+    ) -> BoxFuture<'_, Result<Option<Box<RawValue>>, StoreError>> {
+        let (owner, response_id) = (owner.clone(), response_id.to_owned());
+        Box::pin(
+            self.readers.read(move |connection| {
+                notes::get(connection, Note::Checkpoint, &owner, &response_id)
+            }),
+        )
+    }
+
+    fn trace(
+        &self,
+        owner: &Owner,
+        response_id: &str,
+    ) -> BoxFuture<'_, Result<Option<Box<RawValue>>, StoreError>> {
+        let (owner, response_id) = (owner.clone(), response_id.to_owned());
+        Box::pin(
+            self.readers
+                .read(move |connection| notes::get(connection, Note::Trace, &owner, &response_id)),
+        )
+    }
+
+    fn responses(
+        &self,
+        owner: Option<&Owner>,
+        query: PageQuery,
+    ) -> BoxFuture<'_, Result<ResponsePage, StoreError>> {
+        let owner = owner.cloned();
+        Box::pin(
+            self.readers
+                .read(move |connection| lists::list(connection, owner.as_ref(), &query)),
+        )
+    }
+
+    fn check(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        let write = self.writer.write(|connection| {
+            // A number that changes: SQLite writes nothing where nothing changes.
+            connection
+                .prepare_cached("UPDATE checks SET count = count + 1")?
+                .execute([])?;
+            Ok(())
+        });
+        Box::pin(async move {
+            tokio::time::timeout(self.check_wait, write)
+                .await
+                .unwrap_or(Err(StoreError::Busy))
+        })
     }
 
     fn response(

@@ -3,7 +3,7 @@
 mod groups;
 mod statements;
 
-use haft_core::{Owner, StoredItem, StoredResponse};
+use haft_core::{Alongside, Owner, StoredItem, StoredResponse};
 use serde_json::value::RawValue;
 
 fn owner() -> Owner {
@@ -28,5 +28,13 @@ fn response(id: &str, previous: Option<&str>, size: usize) -> StoredResponse {
         resource: json("{}"),
         input: vec![item("a"), item("b")],
         output: vec![item("c"), item("d")],
+    }
+}
+
+/// Nothing goes along with it but the conversation that its items are added to.
+fn appended_to(conversation: &str) -> Alongside {
+    Alongside {
+        append_to: Some(conversation.to_owned()),
+        ..Alongside::default()
     }
 }

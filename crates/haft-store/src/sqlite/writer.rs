@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::failure::{Failure, Outcome};
+use crate::refusals;
 
 /// At most so many jobs share a commit, so that the first does not wait for ever more.
 const GROUP: usize = 256;
@@ -22,6 +23,8 @@ pub(super) struct Writer {
     jobs: Option<mpsc::Sender<Box<dyn Job>>>,
     thread: Option<JoinHandle<()>>,
     wait: Duration,
+    /// Nobody ever wrote, and nobody will.
+    is_missing: bool,
 }
 
 impl Writer {
@@ -35,7 +38,18 @@ impl Writer {
             jobs: Some(jobs),
             thread: Some(thread),
             wait,
+            is_missing: false,
         })
+    }
+
+    /// No writer: refuses everything.
+    pub(super) fn missing() -> Self {
+        Self {
+            jobs: None,
+            thread: None,
+            wait: Duration::ZERO,
+            is_missing: true,
+        }
     }
 
     /// Does this in a transaction and waits until it is on disk. It may be done more than once, but
@@ -45,6 +59,9 @@ impl Writer {
         T: Send + 'static,
         W: Fn(&Connection) -> Outcome<T> + Send + 'static,
     {
+        if self.is_missing {
+            return Err(refusals::read_only());
+        }
         let jobs = self.jobs.as_ref().ok_or_else(gone)?;
         let (reply, answer) = oneshot::channel();
         let place = match jobs.try_reserve() {

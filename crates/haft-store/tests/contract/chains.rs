@@ -1,6 +1,6 @@
 //! A chain is a response and everything that it continues.
 
-use haft_core::{Store, StoredResponse};
+use haft_core::{Alongside, Store, StoredResponse};
 
 use crate::common::{alice, chain_ids, continuing, item, put, response, tombstone, unfinished};
 
@@ -64,7 +64,7 @@ async fn a_chain_of_a_thousand_is_whole(store: &dyn Store) {
     // All at once: they share commits.
     let writes: Vec<_> = written
         .iter()
-        .map(|response| store.put_response(&alice(), response.clone(), None))
+        .map(|response| store.put_response(&alice(), response.clone(), Alongside::default()))
         .collect();
     crate::concurrency::all(writes).await;
     assert_same!(

@@ -1,6 +1,8 @@
 //! Records to write, and both stores to write them to.
 
-use haft_core::{Owner, Store, StoredConversation, StoredEvent, StoredItem, StoredResponse};
+use haft_core::{
+    Alongside, Owner, Store, StoredConversation, StoredEvent, StoredItem, StoredResponse,
+};
 use haft_store::SqliteStore;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
@@ -117,7 +119,12 @@ pub(crate) fn event(sequence_number: u64) -> StoredEvent {
 
 /// Writes these for Alice.
 pub(crate) async fn put(store: &dyn Store, response: StoredResponse) {
-    assert!(store.put_response(&alice(), response, None).await.unwrap());
+    assert!(
+        store
+            .put_response(&alice(), response, Alongside::default())
+            .await
+            .unwrap()
+    );
 }
 
 /// What a deleted response looks like in a chain.
@@ -141,4 +148,12 @@ pub(crate) async fn has(store: &dyn Store, id: &str) -> bool {
 
 pub(crate) fn ids(items: &[StoredItem]) -> Vec<&str> {
     items.iter().map(|item| item.id.as_str()).collect()
+}
+
+/// Nothing goes along with it but the conversation that its items are added to.
+pub(crate) fn appended_to(conversation: &str) -> Alongside {
+    Alongside {
+        append_to: Some(conversation.to_owned()),
+        ..Alongside::default()
+    }
 }

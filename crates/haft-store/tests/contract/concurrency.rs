@@ -7,7 +7,7 @@ use std::task::Poll;
 use haft_core::{BoxFuture, Store, StoreError};
 use haft_store::MemoryStore;
 
-use crate::common::{alice, chain_ids, continuing, item, response, sqlite};
+use crate::common::{alice, appended_to, chain_ids, continuing, item, response, sqlite};
 
 /// Waits for all of these at a time; each must be acknowledged with `true`.
 pub(crate) async fn all(mut writes: Vec<BoxFuture<'_, Result<bool, StoreError>>>) {
@@ -54,7 +54,12 @@ async fn many_writers(store: Arc<dyn Store>) {
                         0 => response(&id),
                         turn => continuing(&format!("w{writer}_{}", turn - 1), &id),
                     };
-                    assert!(store.put_response(&alice(), next, Some("c")).await.unwrap());
+                    assert!(
+                        store
+                            .put_response(&alice(), next, appended_to("c"))
+                            .await
+                            .unwrap()
+                    );
                     let chain = chain_ids(&*store, &id).await.unwrap();
                     assert_eq!(chain.len(), turn + 1);
                 }

@@ -3,7 +3,7 @@
 use haft_core::{Store, StoreError, StoredConversation};
 
 use crate::common::{
-    alice, continuing, conversation, has, ids, item, item_saying, json, put, response,
+    alice, appended_to, continuing, conversation, has, ids, item, item_saying, json, put, response,
 };
 
 kept_by_both!(
@@ -100,7 +100,7 @@ async fn a_response_is_added_input_first(store: &dyn Store) {
     begin(store, "c").await;
     append(store, "c", &["a"]).await;
     let is_added = store
-        .put_response(&alice(), response("r"), Some("c"))
+        .put_response(&alice(), response("r"), appended_to("c"))
         .await
         .unwrap();
     assert!(is_added);
@@ -110,7 +110,7 @@ async fn a_response_is_added_input_first(store: &dyn Store) {
 
 async fn a_response_for_a_lost_conversation_is_written_all_the_same(store: &dyn Store) {
     let is_added = store
-        .put_response(&alice(), response("r"), Some("c"))
+        .put_response(&alice(), response("r"), appended_to("c"))
         .await
         .unwrap();
     assert!(!is_added);
@@ -123,7 +123,7 @@ async fn a_response_for_a_lost_conversation_is_written_all_the_same(store: &dyn 
 async fn a_refused_response_adds_nothing_to_the_conversation(store: &dyn Store) {
     begin(store, "c").await;
     let refused = store
-        .put_response(&alice(), continuing("r", "r"), Some("c"))
+        .put_response(&alice(), continuing("r", "r"), appended_to("c"))
         .await;
     assert!(matches!(refused, Err(StoreError::Failed(_))));
     assert!(listed(store, "c").await.unwrap().is_empty());
@@ -132,7 +132,7 @@ async fn a_refused_response_adds_nothing_to_the_conversation(store: &dyn Store) 
 async fn a_deleted_conversation_is_gone_and_its_responses_stay(store: &dyn Store) {
     begin(store, "c").await;
     store
-        .put_response(&alice(), response("r"), Some("c"))
+        .put_response(&alice(), response("r"), appended_to("c"))
         .await
         .unwrap();
     assert!(store.delete_conversation(&alice(), "c").await.unwrap());

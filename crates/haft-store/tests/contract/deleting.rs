@@ -3,7 +3,8 @@
 use haft_core::{Retention, Store};
 
 use crate::common::{
-    alice, chain_ids, continuing, conversation, event, has, item, put, response, tombstone,
+    alice, appended_to, chain_ids, continuing, conversation, event, has, item, put, response,
+    tombstone,
 };
 
 kept_by_both!(
@@ -180,7 +181,7 @@ async fn deleting_a_response_keeps_the_conversation_that_it_was_added_to(store: 
         .await
         .unwrap();
     let is_added = store
-        .put_response(&alice(), response("r"), Some("c"))
+        .put_response(&alice(), response("r"), appended_to("c"))
         .await
         .unwrap();
     assert!(is_added);

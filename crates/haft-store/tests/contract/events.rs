@@ -9,7 +9,8 @@ kept_by_both!(
     events_can_be_read_behind_a_number_and_in_pieces,
     events_of_an_unknown_response_are_not_kept,
     a_later_state_of_a_response_keeps_its_events,
-    an_event_replaces_one_with_its_number,
+    an_event_that_is_there_already_can_be_written_again,
+    an_event_never_replaces_another_one,
     a_number_that_is_too_large_is_refused_and_nothing_of_it_written,
 );
 
@@ -59,17 +60,33 @@ async fn a_later_state_of_a_response_keeps_its_events(store: &dyn Store) {
     assert_eq!(numbers(store, None, 10).await, [0, 1]);
 }
 
-async fn an_event_replaces_one_with_its_number(store: &dyn Store) {
+async fn an_event_that_is_there_already_can_be_written_again(store: &dyn Store) {
     put(store, unfinished("r")).await;
     append(store, &[0, 1]).await;
-    let mut later = event(1);
-    later.json = json(r#"{"later":true}"#);
-    store
-        .append_events(&alice(), "r", vec![later.clone()])
-        .await
-        .unwrap();
+    append(store, &[0, 1, 2, 2]).await;
     let events = store.events(&alice(), "r", None, 10).await.unwrap();
-    assert_same!(events, [event(0), later]);
+    assert_same!(events, [event(0), event(1), event(2)]);
+}
+
+async fn an_event_never_replaces_another_one(store: &dyn Store) {
+    put(store, unfinished("r")).await;
+    append(store, &[0, 1]).await;
+    let mut other = event(1);
+    other.json = json(r#"{"other":true}"#);
+    let refused = store
+        .append_events(&alice(), "r", vec![event(2), other.clone()])
+        .await;
+    let text = "the log of response `r` has another event with the number `1`: go on behind its \
+                last one";
+    assert_eq!(refused, Err(StoreError::Failed(text.to_owned())));
+    // Nor one of the same list.
+    other.sequence_number = 3;
+    let refused = store
+        .append_events(&alice(), "r", vec![event(3), other])
+        .await;
+    assert!(matches!(refused, Err(StoreError::Failed(_))));
+    let events = store.events(&alice(), "r", None, 10).await.unwrap();
+    assert_same!(events, [event(0), event(1)]);
 }
 
 async fn a_number_that_is_too_large_is_refused_and_nothing_of_it_written(store: &dyn Store) {

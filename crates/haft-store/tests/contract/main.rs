@@ -8,12 +8,15 @@
 mod common;
 
 mod chains;
+mod checkpoints;
 mod concurrency;
 mod conversations;
 mod deleting;
 mod events;
 mod items;
+mod lists;
 mod owners;
 mod pages;
 mod responses;
 mod retention;
+mod traces;

@@ -1,9 +1,10 @@
 //! An id of another owner is an unknown id, for every method.
 
-use haft_core::{PageQuery, Retention, Store};
+use haft_core::{Alongside, PageQuery, Retention, Store};
 
 use crate::common::{
-    alice, bob, continuing, conversation, event, item, item_saying, json, put, response,
+    alice, appended_to, bob, continuing, conversation, event, item, item_saying, json, put,
+    response,
 };
 
 kept_by_both!(
@@ -93,7 +94,10 @@ async fn two_owners_may_use_the_same_ids(store: &dyn Store) {
     let mut his = response("r");
     his.input = vec![item_saying("x", "his")];
     put(store, hers.clone()).await;
-    store.put_response(&bob(), his.clone(), None).await.unwrap();
+    store
+        .put_response(&bob(), his.clone(), Alongside::default())
+        .await
+        .unwrap();
     let mut record = conversation("c");
     record.metadata = json("{}");
     store
@@ -117,7 +121,7 @@ async fn two_owners_may_use_the_same_ids(store: &dyn Store) {
 async fn a_chain_never_leads_to_another_owner(store: &dyn Store) {
     put(store, response("a")).await;
     store
-        .put_response(&bob(), continuing("a", "b"), None)
+        .put_response(&bob(), continuing("a", "b"), Alongside::default())
         .await
         .unwrap();
     let chain = store.chain(&bob(), "b").await.unwrap().unwrap();
@@ -127,7 +131,7 @@ async fn a_chain_never_leads_to_another_owner(store: &dyn Store) {
 async fn a_continuation_by_another_owner_keeps_nothing(store: &dyn Store) {
     put(store, response("a")).await;
     store
-        .put_response(&bob(), continuing("a", "b"), None)
+        .put_response(&bob(), continuing("a", "b"), Alongside::default())
         .await
         .unwrap();
     store.delete_response(&alice(), "a").await.unwrap();
@@ -142,7 +146,7 @@ async fn a_response_is_not_added_to_the_conversation_of_another_owner(store: &dy
         .await
         .unwrap();
     let is_added = store
-        .put_response(&bob(), response("r"), Some("c"))
+        .put_response(&bob(), response("r"), appended_to("c"))
         .await
         .unwrap();
     assert!(!is_added);

@@ -1,6 +1,6 @@
 //! A response comes back as it was written.
 
-use haft_core::{Store, StoreError, StoredResponse};
+use haft_core::{Alongside, Store, StoreError, StoredResponse};
 
 use crate::common::{
     alice, chain_ids, continuing, has, item, item_saying, json, put, response, unfinished,
@@ -79,7 +79,7 @@ async fn the_unfinished_are_those_of_all_owners_in_the_order_of_writing(store: &
     let bob = crate::common::bob();
     put(store, unfinished("z")).await;
     store
-        .put_response(&bob, unfinished("b"), None)
+        .put_response(&bob, unfinished("b"), Alongside::default())
         .await
         .unwrap();
     put(store, unfinished("a")).await;
@@ -109,7 +109,7 @@ async fn a_response_that_is_finished_or_deleted_is_not_unfinished(store: &dyn St
 
 async fn a_response_cannot_continue_itself(store: &dyn Store) {
     let refused = store
-        .put_response(&alice(), continuing("r", "r"), None)
+        .put_response(&alice(), continuing("r", "r"), Alongside::default())
         .await;
     let text =
         "response `r` cannot continue `r`, because that one continues it: give it another id";
@@ -121,7 +121,7 @@ async fn responses_cannot_continue_each_other(store: &dyn Store) {
     put(store, continuing("a", "b")).await;
     put(store, continuing("b", "c")).await;
     let refused = store
-        .put_response(&alice(), continuing("c", "a"), None)
+        .put_response(&alice(), continuing("c", "a"), Alongside::default())
         .await;
     assert!(matches!(refused, Err(StoreError::Failed(_))));
     put(store, response("a")).await;
@@ -132,7 +132,7 @@ async fn a_refused_response_leaves_the_earlier_state(store: &dyn Store) {
     put(store, response("a")).await;
     put(store, continuing("a", "b")).await;
     let refused = store
-        .put_response(&alice(), continuing("b", "a"), None)
+        .put_response(&alice(), continuing("b", "a"), Alongside::default())
         .await;
     assert!(refused.is_err());
     assert_same!(

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use haft_core::{Cleaned, Retention, Store, StoredResponse};
+use haft_core::{Alongside, Cleaned, Retention, Store, StoredResponse};
 
 use crate::common::{
     alice, bob, chain_ids, continuing, conversation, event, has, item, json, made_at, put,
@@ -19,6 +19,7 @@ kept_by_both!(
     what_a_response_takes_along_counts_for_the_batch,
     the_oldest_go_until_the_rest_is_small_enough,
     items_events_and_conversations_count_as_bytes,
+    checkpoints_and_traces_count_as_bytes,
     when_nothing_finished_is_left_too_much_is_no_reason_to_call_again,
     untouched_conversations_go,
     a_touched_conversation_stays,
@@ -76,7 +77,7 @@ async fn responses_older_than_the_age_go(store: &dyn Store) {
     put(store, made_at(99, response("old"))).await;
     put(store, made_at(100, response("just"))).await;
     store
-        .put_response(&bob(), made_at(50, response("bobs")), None)
+        .put_response(&bob(), made_at(50, response("bobs")), Alongside::default())
         .await
         .unwrap();
     let outcome = store.clean(age(100), 200, 10).await.unwrap();
@@ -178,13 +179,7 @@ async fn items_events_and_conversations_count_as_bytes(store: &dyn Store) {
         .append_events(&alice(), "s", vec![event(0)])
         .await
         .unwrap();
-    let mut longer = event(0);
-    longer.json = json("\"a longer event in its place\"");
-    used += longer.json.get().len() as u64;
-    store
-        .append_events(&alice(), "s", vec![longer])
-        .await
-        .unwrap();
+    used += event(0).json.get().len() as u64;
     let record = conversation("c");
     used += record.metadata.get().len() as u64;
     store.put_conversation(&alice(), record).await.unwrap();
@@ -204,6 +199,35 @@ async fn items_events_and_conversations_count_as_bytes(store: &dyn Store) {
     used -= conversation("c").metadata.get().len() as u64;
     assert_eq!(clean(used).await, cleaned(0, false));
     assert_eq!(clean(used - 1).await, cleaned(1, false));
+}
+
+async fn checkpoints_and_traces_count_as_bytes(store: &dyn Store) {
+    put(store, sized("r", 10, 100)).await;
+    let unfinished = || StoredResponse {
+        is_finished: false,
+        ..sized("s", 20, 100)
+    };
+    for text in ["\"short\"", "\"longer than before\"", "\"checkpoint\""] {
+        let alongside = Alongside {
+            checkpoint: Some(json(text)),
+            trace: Some(json(text)),
+            ..Alongside::default()
+        };
+        let write = store.put_response(&alice(), unfinished(), alongside);
+        assert!(write.await.unwrap());
+        let noted = store.put_checkpoint(&alice(), "s", json(text), Vec::new());
+        assert!(noted.await.unwrap());
+    }
+    let note = "\"checkpoint\"".len() as u64;
+    let clean = async |limit| store.clean(bytes(limit), 1_000, 1).await.unwrap();
+    assert_eq!(clean(200 + 2 * note).await, cleaned(0, false));
+    assert_eq!(clean(200 + 2 * note - 1).await, cleaned(1, false));
+    put(store, sized("s", 20, 100)).await;
+    assert_eq!(clean(100 + note).await, cleaned(0, false));
+    assert_eq!(clean(100 + note - 1).await, cleaned(1, false));
+    assert!(store.trace(&alice(), "s").await.unwrap().is_none());
+    put(store, sized("t", 20, 100)).await;
+    assert_eq!(clean(100).await, cleaned(0, false));
 }
 
 async fn when_nothing_finished_is_left_too_much_is_no_reason_to_call_again(store: &dyn Store) {

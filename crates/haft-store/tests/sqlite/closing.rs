@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use haft_core::{Retention, Store as _, StoredEvent};
+use haft_core::{Alongside, Retention, Store as _, StoredEvent};
 use haft_store::SqliteStore;
 
 use crate::common::{json, owner, response};
@@ -23,7 +23,10 @@ async fn a_closed_store_is_one_whole_file() {
     let store = SqliteStore::open(&path).unwrap();
     for number in 0..20 {
         let write = response(&format!("r{number}"), "text");
-        store.put_response(&owner(), write, None).await.unwrap();
+        store
+            .put_response(&owner(), write, Alongside::default())
+            .await
+            .unwrap();
     }
     store.response(&owner(), "r1").await.unwrap().unwrap();
     drop(store);
@@ -44,7 +47,7 @@ async fn what_was_handed_over_is_written_although_nobody_waits_for_it() {
     let store = SqliteStore::open(&path).unwrap();
     for number in 0..50 {
         let write = response(&format!("r{number}"), "text");
-        let mut write = store.put_response(&owner(), write, None);
+        let mut write = store.put_response(&owner(), write, Alongside::default());
         // Handed over by the first poll, and then forgotten.
         std::future::poll_fn(|context| {
             let _ = write.as_mut().poll(context);
@@ -69,7 +72,10 @@ async fn what_was_deleted_is_not_in_the_file_any_more() {
     for id in ["kept", "r1", "r2"] {
         let text = if id == "kept" { "open words" } else { secret };
         let write = response(id, &text.repeat(500));
-        store.put_response(&owner(), write, None).await.unwrap();
+        store
+            .put_response(&owner(), write, Alongside::default())
+            .await
+            .unwrap();
     }
     let event = StoredEvent {
         sequence_number: 0,
@@ -97,7 +103,10 @@ async fn a_cleaned_file_becomes_smaller() {
     let store = SqliteStore::open(&path).unwrap();
     for number in 0..100 {
         let write = response(&format!("r{number}"), &"text".repeat(1_000));
-        store.put_response(&owner(), write, None).await.unwrap();
+        store
+            .put_response(&owner(), write, Alongside::default())
+            .await
+            .unwrap();
     }
     drop(store);
     let before = fs::metadata(&path).unwrap().len();

@@ -1,6 +1,6 @@
 //! Records to write.
 
-use haft_core::{Owner, StoredItem, StoredResponse};
+use haft_core::{Alongside, Owner, StoredItem, StoredResponse};
 use serde_json::value::RawValue;
 
 pub(crate) fn owner() -> Owner {
@@ -25,5 +25,13 @@ pub(crate) fn response(id: &str, text: &str) -> StoredResponse {
         resource: json(format!("\"resource {text}\"")),
         input: vec![item("in")],
         output: vec![item("out"), item("more")],
+    }
+}
+
+/// Nothing goes along with it but the conversation that its items are added to.
+pub(crate) fn appended_to(conversation: &str) -> Alongside {
+    Alongside {
+        append_to: Some(conversation.to_owned()),
+        ..Alongside::default()
     }
 }

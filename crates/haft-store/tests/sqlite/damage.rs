@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use haft_core::{Store as _, StoreError};
+use haft_core::{Alongside, Store as _, StoreError};
 use haft_store::{OpenError, SqliteStore};
 
 use crate::common::{owner, response};
@@ -16,7 +16,12 @@ async fn filled(path: &Path) -> Vec<u8> {
     for number in 0..RECORDS {
         let text = "long enough to fill some pages ".repeat(20);
         let write = response(&format!("r{number}"), &text);
-        assert!(store.put_response(&owner(), write, None).await.unwrap());
+        assert!(
+            store
+                .put_response(&owner(), write, Alongside::default())
+                .await
+                .unwrap()
+        );
     }
     drop(store);
     fs::read(path).unwrap()
@@ -43,7 +48,7 @@ async fn use_it(path: &Path) -> usize {
             Err(error) => panic!("{error}"),
         }
     }
-    let write = store.put_response(&owner(), response("new", "text"), None);
+    let write = store.put_response(&owner(), response("new", "text"), Alongside::default());
     match write.await {
         Ok(_) => {}
         Err(StoreError::Failed(_)) => failures += 1,

@@ -3,14 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader};
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use haft_core::{Store as _, StoredConversation, StoredEvent, StoredItem, StoredResponse};
+use haft_core::{
+    Alongside, PageQuery, Store as _, StoredConversation, StoredEvent, StoredItem, StoredResponse,
+};
 use haft_store::SqliteStore;
+use serde_json::value::RawValue;
 
-use crate::common::{json, owner};
+use crate::common::{appended_to, json, owner};
 
 /// Says to a process of this test that it is to write, and where.
 const PATH: &str = "HAFT_STORE_TEST_PATH";
@@ -20,7 +24,7 @@ const WRITERS: usize = 8;
 /// A response that can be checked against its id: how many items it has and how large they are
 /// follows from the number in it.
 fn expected(id: &str) -> StoredResponse {
-    let number: usize = id.rsplit('_').next().unwrap().parse().unwrap();
+    let number = number(id);
     let items = |name: &str, count: usize| {
         let item = |index| StoredItem {
             id: format!("{id}_{name}_{index}"),
@@ -37,6 +41,73 @@ fn expected(id: &str) -> StoredResponse {
         input: items("in", number % 3 + 1),
         output: items("out", number % 4 + 1),
     }
+}
+
+/// What is done with a response, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Begun,
+    Noted,
+    Written,
+    Deleted,
+}
+
+const STEPS: [Step; 3] = [Step::Begun, Step::Noted, Step::Written];
+
+impl Step {
+    async fn take(self, store: &SqliteStore, id: &str) {
+        let is_done = match self {
+            Self::Begun => {
+                let begun = StoredResponse {
+                    is_finished: false,
+                    output: Vec::new(),
+                    ..expected(id)
+                };
+                let alongside = Alongside {
+                    events: events(0..1),
+                    checkpoint: Some(checkpoint(self)),
+                    ..Alongside::default()
+                };
+                store.put_response(&owner(), begun, alongside).await
+            }
+            Self::Noted => {
+                let note = checkpoint(self);
+                store.put_checkpoint(&owner(), id, note, events(1..3)).await
+            }
+            Self::Written => {
+                let alongside = Alongside {
+                    events: events(3..4),
+                    trace: Some(json("\"trace\"")),
+                    ..appended_to("c")
+                };
+                store.put_response(&owner(), expected(id), alongside).await
+            }
+            Self::Deleted => store.delete_response(&owner(), id).await,
+        };
+        assert!(is_done.unwrap());
+    }
+
+    /// How many events the log has then.
+    fn events(self) -> usize {
+        match self {
+            Self::Begun => 1,
+            Self::Noted => 3,
+            Self::Written => 4,
+            Self::Deleted => 0,
+        }
+    }
+}
+
+fn checkpoint(step: Step) -> Box<RawValue> {
+    json(format!("\"{step:?}\""))
+}
+
+fn events(numbers: Range<u64>) -> Vec<StoredEvent> {
+    let event = |sequence_number| StoredEvent {
+        sequence_number,
+        json: json(format!("{sequence_number}")),
+    };
+    numbers.map(event).collect()
 }
 
 /// Not a test by itself: `what_was_acknowledged_survives_being_killed` starts this test's program
@@ -57,21 +128,13 @@ fn a_process_that_writes_until_it_is_killed() {
         runtime.spawn(async move {
             for number in 0.. {
                 let id = format!("{round}_{writer}_{number}");
-                let write = store.put_response(&owner(), expected(&id), Some("c"));
-                assert!(write.await.unwrap());
-                println!("\nwritten {id}");
-                let events = (0..3).map(|number| StoredEvent {
-                    sequence_number: number,
-                    json: json("1"),
-                });
-                store
-                    .append_events(&owner(), &id, events.collect())
-                    .await
-                    .unwrap();
-                println!("\nlogged {id}");
-                if number % 5 == 4 {
-                    store.delete_response(&owner(), &id).await.unwrap();
-                    println!("\ndeleted {id}");
+                for step in STEPS {
+                    step.take(&store, &id).await;
+                    println!("\n{step:?} {id}");
+                }
+                if is_deleted_then(number) {
+                    Step::Deleted.take(&store, &id).await;
+                    println!("\n{:?} {id}", Step::Deleted);
                 }
             }
         });
@@ -81,19 +144,22 @@ fn a_process_that_writes_until_it_is_killed() {
     }
 }
 
+fn is_deleted_then(number: usize) -> bool {
+    number % 5 == 4
+}
+
+fn number(id: &str) -> usize {
+    id.rsplit('_').next().unwrap().parse().unwrap()
+}
+
 /// What the killed process was told.
 #[derive(Default)]
 struct Acknowledged {
-    /// The last word about each response.
-    words: BTreeMap<String, String>,
+    /// The last step of each response.
+    steps: BTreeMap<String, Step>,
 }
 
 impl Acknowledged {
-    fn ids(&self, word: &str) -> impl Iterator<Item = &String> {
-        let same = move |(_, last): &(&String, &String)| *last == word;
-        self.words.iter().filter(same).map(|(id, _)| id)
-    }
-
     /// Starts a process that writes, and kills it after so many lines.
     fn take_from_a_killed_process(&mut self, path: &Path, round: usize, lines: usize) {
         let mut process = Command::new(std::env::current_exe().unwrap())
@@ -111,10 +177,15 @@ impl Acknowledged {
         // Also what it wrote between the signal and its death.
         for line in BufReader::new(process.stdout.take().unwrap()).lines() {
             let line = line.unwrap();
-            let Some((word @ ("written" | "logged" | "deleted"), id)) = line.split_once(' ') else {
+            let Some((word, id)) = line.split_once(' ') else {
                 continue;
             };
-            self.words.insert(id.to_owned(), word.to_owned());
+            let all = [Step::Begun, Step::Noted, Step::Written, Step::Deleted];
+            let named = |step: &Step| format!("{step:?}") == word;
+            let Some(step) = all.into_iter().find(named) else {
+                continue;
+            };
+            self.steps.insert(id.to_owned(), step);
             read += 1;
             if read == lines {
                 process.kill().unwrap();
@@ -156,23 +227,21 @@ async fn what_was_acknowledged_survives_being_killed() {
 }
 
 async fn check(store: &SqliteStore, acknowledged: &Acknowledged) {
-    let text = |response: &StoredResponse| format!("{response:?}");
-    for word in ["written", "logged"] {
-        for id in acknowledged.ids(word) {
-            // Its deletion may have happened without being acknowledged.
-            let number: usize = id.rsplit('_').next().unwrap().parse().unwrap();
-            let Some(read) = store.response(&owner(), id).await.unwrap() else {
-                assert!(word == "logged" && number % 5 == 4, "`{id}` is lost");
-                continue;
-            };
-            assert_eq!(text(&read), text(&expected(id)));
-            let events = store.events(&owner(), id, None, 10).await.unwrap();
-            // Written or not, but not by halves.
-            assert!(events.len() == 3 || word == "written" && events.is_empty());
-        }
+    for (id, last) in &acknowledged.steps {
+        let found = step_of(store, id).await;
+        // The step after it may have happened without being acknowledged.
+        assert!(found >= *last, "`{id}` was {last:?}, but is {found:?}");
+        let is_possible = found != Step::Deleted || is_deleted_then(number(id));
+        assert!(is_possible, "`{id}` is lost");
     }
-    for id in acknowledged.ids("deleted") {
-        assert!(store.response(&owner(), id).await.unwrap().is_none());
+    // Also what nobody was told of is there wholly or not at all.
+    let unfinished = store.unfinished().await.unwrap();
+    let all = store.responses(Some(&owner()), everything()).await.unwrap();
+    let listed = all.responses.iter();
+    let open = listed.filter(|response| !response.is_finished).count();
+    assert_eq!(open, unfinished.len());
+    for response in all.responses {
+        assert_ne!(step_of(store, &response.id).await, Step::Deleted);
     }
     // The conversation holds what came to it in one step with the responses: wholly, and all of it.
     let items = store.conversation_items(&owner(), "c").await.unwrap();
@@ -186,9 +255,46 @@ async fn check(store: &SqliteStore, acknowledged: &Acknowledged) {
         let (these, others) = rest.split_at(whole.len());
         assert_eq!(format!("{these:?}"), format!("{whole:?}"));
         rest = others;
-        seen.insert(id);
+        assert!(seen.insert(id), "twice in the conversation");
     }
-    for id in acknowledged.words.keys() {
-        assert!(seen.contains(id), "`{id}` is not in the conversation");
+    for (id, last) in &acknowledged.steps {
+        let is_there = seen.contains(id);
+        assert!(is_there || *last < Step::Written, "`{id}` is not in it");
     }
+}
+
+fn everything() -> PageQuery {
+    PageQuery {
+        after: None,
+        limit: usize::MAX,
+        is_descending: false,
+    }
+}
+
+/// How far a response has come, if all that belongs to it has come equally far.
+async fn step_of(store: &SqliteStore, id: &str) -> Step {
+    let response = store.response(&owner(), id).await.unwrap();
+    let checkpoint = store.checkpoint(&owner(), id).await.unwrap();
+    let checkpoint = checkpoint.as_deref().map(RawValue::get);
+    let trace = store.trace(&owner(), id).await.unwrap();
+    let log = store.events(&owner(), id, None, 10).await.unwrap();
+    let step = match (&response, checkpoint) {
+        (None, None) => Step::Deleted,
+        (Some(response), None) if response.is_finished => Step::Written,
+        (Some(response), Some("\"Begun\"")) if !response.is_finished => Step::Begun,
+        (Some(response), Some("\"Noted\"")) if !response.is_finished => Step::Noted,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(trace.is_some(), step == Step::Written, "`{id}`");
+    let count = step.events() as u64;
+    assert_eq!(format!("{log:?}"), format!("{:?}", events(0..count)));
+    if let Some(response) = response {
+        let mut whole = expected(id);
+        if step < Step::Written {
+            whole.is_finished = false;
+            whole.output.clear();
+        }
+        assert_eq!(format!("{response:?}"), format!("{whole:?}"));
+    }
+    step
 }

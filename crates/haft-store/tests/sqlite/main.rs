@@ -8,5 +8,10 @@
 mod closing;
 mod common;
 mod damage;
+#[cfg(unix)]
+mod full;
 mod killing;
 mod opening;
+mod reading;
+mod reading_only;
+mod upgrading;

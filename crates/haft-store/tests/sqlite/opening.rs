@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use haft_core::Store as _;
+use haft_core::{Alongside, Store as _};
 use haft_store::{OpenError, SqliteStore};
 use rusqlite::Connection;
 
@@ -21,7 +21,7 @@ async fn everything_that_is_made_is_for_its_owner_only() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("deep/data");
     let store = SqliteStore::open(data.join("haft.db")).unwrap();
-    let write = store.put_response(&owner(), response("r", "text"), None);
+    let write = store.put_response(&owner(), response("r", "text"), Alongside::default());
     assert!(write.await.unwrap());
     store.response(&owner(), "r").await.unwrap().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -45,7 +45,7 @@ async fn what_was_written_is_there_after_opening_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("haft.db");
     let store = SqliteStore::open(&path).unwrap();
-    let write = store.put_response(&owner(), response("r", "text"), None);
+    let write = store.put_response(&owner(), response("r", "text"), Alongside::default());
     assert!(write.await.unwrap());
     drop(store);
     let store = SqliteStore::open(&path).unwrap();
@@ -162,7 +162,7 @@ fn a_file_of_a_later_version_is_refused_with_both_versions() {
     assert_eq!(
         refusal(&path),
         format!(
-            "`{}` has version 7, but this haft knows only versions up to 1: use the newer haft \
+            "`{}` has version 7, but this haft knows only versions up to 2: use the newer haft \
              that wrote it, or give the store another path",
             fs::canonicalize(&path).unwrap().display()
         )
@@ -177,7 +177,7 @@ fn an_empty_file_becomes_a_store() {
     drop(SqliteStore::open(&path).unwrap());
     let file = Connection::open(&path).unwrap();
     let number = |name| file.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    assert_eq!(number("user_version").unwrap(), 1);
+    assert_eq!(number("user_version").unwrap(), 2);
     assert_eq!(number("application_id").unwrap(), 0x6861_6674);
     // Incremental: `clean` gives pages back.
     assert_eq!(number("auto_vacuum").unwrap(), 2);

@@ -5,7 +5,7 @@ mod message;
 mod reasoning;
 
 use haft_core::{Item, ItemStatus};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::wire::{Include, make_visible};
@@ -18,14 +18,14 @@ use message::OpenMessage;
 use reasoning::OpenReasoning;
 
 /// A finished item, as it is stored: with what only some clients may see.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OutputItem {
     pub(crate) id: String,
     pub(crate) json: Value,
 }
 
 /// Where an item stands: the members that all of its events have.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Place {
     pub(super) item_id: String,
     pub(super) output_index: usize,

@@ -85,7 +85,7 @@ impl Stage {
         let context = self.app.context(&caller, &request, None).await.unwrap();
         let (plan, mut translator) = Plan::make(&self.app, &caller, &request, &context).unwrap();
         let mut events = translator.begin();
-        let mut run = plan.run(plan.conversation.clone()).start().unwrap();
+        let mut run = plan.run(plan.conversation.clone().into()).start().unwrap();
         while let Some(event) = run.next().await {
             events.extend(translator.translate(event.kind));
             self.stop(&plan.cancel, events.len());

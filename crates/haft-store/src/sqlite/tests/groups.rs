@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use haft_core::{Store as _, StoreError, StoredEvent};
+use haft_core::{Alongside, Store as _, StoreError, StoredEvent};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::{json, owner, response};
+use super::{appended_to, json, owner, response};
 use crate::sqlite::{Limits, SqliteStore, responses};
 
 fn open(path: &Path, limits: Limits) -> SqliteStore {
@@ -56,10 +56,10 @@ async fn when_too_many_wait_the_next_is_told_so() {
     let store = open(&path, limits);
     let go = stop_at(&store).await;
     let owner = owner();
-    let waits = store.put_response(&owner, response("waits", None, 10), None);
+    let waits = store.put_response(&owner, response("waits", None, 10), Alongside::default());
     let too_much = async {
         let refused = store
-            .put_response(&owner, response("too_much", None, 10), None)
+            .put_response(&owner, response("too_much", None, 10), Alongside::default())
             .await;
         go.send(()).unwrap();
         refused
@@ -68,7 +68,7 @@ async fn when_too_many_wait_the_next_is_told_so() {
     assert_eq!(waited, Ok(true));
     assert_eq!(refused, Err(StoreError::Busy));
     // The queue is free again.
-    let write = store.put_response(&owner, response("later", None, 10), None);
+    let write = store.put_response(&owner, response("later", None, 10), Alongside::default());
     assert_eq!(write.await, Ok(true));
     assert!(store.response(&owner, "too_much").await.unwrap().is_none());
 }
@@ -84,11 +84,11 @@ async fn a_stranger_who_writes_makes_the_store_busy() {
     let store = open(&path, limits);
     let stranger = hold(&path);
     let refused = store
-        .put_response(&owner(), response("r", None, 10), None)
+        .put_response(&owner(), response("r", None, 10), Alongside::default())
         .await;
     assert_eq!(refused, Err(StoreError::Busy));
     drop(stranger);
-    let write = store.put_response(&owner(), response("r", None, 10), None);
+    let write = store.put_response(&owner(), response("r", None, 10), Alongside::default());
     assert_eq!(write.await, Ok(true));
 }
 
@@ -98,7 +98,7 @@ async fn a_bad_write_leaves_nothing_and_harms_nobody() {
     let store = open(&directory.path().join("haft.db"), Limits::default());
     let owner = owner();
     store
-        .put_response(&owner, response("r", None, 10), None)
+        .put_response(&owner, response("r", None, 10), Alongside::default())
         .await
         .unwrap();
     let go = stop_at(&store).await;
@@ -109,7 +109,7 @@ async fn a_bad_write_leaves_nothing_and_harms_nobody() {
         };
         numbers.iter().map(event).collect::<Vec<_>>()
     };
-    let before = store.put_response(&owner, response("before", None, 10), None);
+    let before = store.put_response(&owner, response("before", None, 10), Alongside::default());
     // Its first event is written before the second is refused.
     let bad = store.append_events(&owner, "r", events(&[1, u64::MAX]));
     let after = store.append_events(&owner, "r", events(&[2]));
@@ -130,15 +130,20 @@ async fn a_write_that_takes_the_transaction_with_it_harms_nobody() {
     let store = open(&directory.path().join("haft.db"), Limits::default());
     let owner = owner();
     let go = stop_at(&store).await;
-    let before = store.put_response(&owner, response("before", None, 10), None);
+    let before = store.put_response(&owner, response("before", None, 10), Alongside::default());
     // As a disk that fails does.
     let writer = owner.clone();
     let bad = store.writer.write(move |connection| {
-        responses::put(connection, &writer, &response("bad", None, 10), None)?;
+        responses::put(
+            connection,
+            &writer,
+            &response("bad", None, 10),
+            &Alongside::default(),
+        )?;
         connection.execute_batch("ROLLBACK")?;
         Err::<(), _>(StoreError::Failed("no more".to_owned()).into())
     });
-    let after = store.put_response(&owner, response("after", None, 10), None);
+    let after = store.put_response(&owner, response("after", None, 10), Alongside::default());
     let release = async { go.send(()).unwrap() };
     let (before, bad, after, ()) = tokio::join!(before, bad, after, release);
     assert_eq!((before, after), (Ok(true), Ok(true)));
@@ -160,14 +165,18 @@ async fn a_full_disk_is_reported_and_what_was_there_stays() {
         Ok(())
     });
     limit.await.unwrap();
-    let small = store.put_response(&owner, response("small", None, 10), None);
+    let small = store.put_response(&owner, response("small", None, 10), Alongside::default());
     assert_eq!(small.await, Ok(true));
-    let large = store.put_response(&owner, response("large", None, 1_000_000), None);
+    let large = store.put_response(
+        &owner,
+        response("large", None, 1_000_000),
+        Alongside::default(),
+    );
     assert_eq!(
         large.await,
         Err(StoreError::Failed("database or disk is full".to_owned()))
     );
-    let next = store.put_response(&owner, response("next", None, 10), None);
+    let next = store.put_response(&owner, response("next", None, 10), Alongside::default());
     assert_eq!(next.await, Ok(true));
     for (id, is_there) in [("small", true), ("large", false), ("next", true)] {
         let read = store.response(&owner, id).await.unwrap();
@@ -201,7 +210,7 @@ async fn every_write_to_a_conversation_touches_it() {
                 .await
                 .unwrap(),
             1 => {
-                let write = store.put_response(&owner, response("r", None, 10), Some("c"));
+                let write = store.put_response(&owner, response("r", None, 10), appended_to("c"));
                 assert!(write.await.unwrap());
             }
             2 => {
@@ -219,4 +228,54 @@ async fn every_write_to_a_conversation_touches_it() {
         });
         assert!(touched_at.await.unwrap() > 1_700_000_000, "step {step}");
     }
+}
+
+#[tokio::test]
+async fn a_check_writes_and_shows_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("haft.db"), Limits::default());
+    for _ in 0..3 {
+        store.check().await.unwrap();
+    }
+    let count = store.writer.write(|connection| {
+        let mut query = connection.prepare("SELECT count FROM checks")?;
+        Ok(query.query_row([], |row| row.get::<_, i64>(0))?)
+    });
+    assert_eq!(count.await, Ok(3));
+}
+
+#[tokio::test]
+async fn a_check_does_not_wait_for_ever() {
+    let directory = tempfile::tempdir().unwrap();
+    let limits = Limits {
+        wait: Duration::from_millis(20),
+        ..Limits::default()
+    };
+    let store = open(&directory.path().join("haft.db"), limits);
+    let go = stop_at(&store).await;
+    assert_eq!(store.check().await, Err(StoreError::Busy));
+    go.send(()).unwrap();
+    // Those 20 milliseconds may be too short for a disk that works.
+    let verdict = loop {
+        match store.check().await {
+            Err(StoreError::Busy) => {}
+            verdict => break verdict,
+        }
+    };
+    assert_eq!(verdict, Ok(()));
+}
+
+#[tokio::test]
+async fn a_check_fails_when_nobody_writes_any_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&directory.path().join("haft.db"), Limits::default());
+    let broken = store
+        .writer
+        .write(|_| -> crate::sqlite::failure::Outcome<()> { panic!("on purpose") });
+    let gone = "the thread that writes is gone: open the store anew";
+    assert_eq!(broken.await, Err(StoreError::Failed(gone.to_owned())));
+    assert_eq!(
+        store.check().await,
+        Err(StoreError::Failed(gone.to_owned()))
+    );
 }

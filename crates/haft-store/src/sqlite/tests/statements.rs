@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use haft_core::{PageQuery, Retention, StoredConversation, StoredEvent};
+use haft_core::{Alongside, PageQuery, Retention, StoredConversation, StoredEvent};
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use rusqlite::{Connection, StatementStatus};
 
-use super::{json, owner, response};
-use crate::sqlite::{chains, cleaning, connection, conversations, events, items, responses};
+use super::{appended_to, json, owner, response};
+use crate::sqlite::notes::{self, Note};
+use crate::sqlite::{chains, cleaning, connection, conversations, events, items, lists, responses};
 
 fn open(directory: &Path) -> Connection {
     let path = directory.join("haft.db");
@@ -44,7 +45,7 @@ fn fill(connection: &Connection, length: usize, size: usize) {
     for number in 0..length {
         let id = format!("r{number}");
         let response = response(&id, previous.as_deref(), size);
-        assert!(responses::put(connection, &owner(), &response, None).unwrap());
+        assert!(responses::put(connection, &owner(), &response, &Alongside::default()).unwrap());
         previous = Some(id);
     }
     connection.execute_batch("COMMIT").unwrap();
@@ -98,31 +99,52 @@ fn no_statement_reads_a_table_from_end_to_end() {
     let mut unfinished = response("r49", Some("r48"), 10);
     unfinished.is_finished = false;
     unfinished.output.clear();
-    responses::put(db, &owner, &unfinished, Some("c")).unwrap();
+    responses::put(db, &owner, &unfinished, &appended_to("c")).unwrap();
     let log = [0, 1, 2].map(|sequence_number| StoredEvent {
         sequence_number,
         json: json("1"),
     });
     events::append(db, &owner, "r49", &log).unwrap();
     events::append(db, &owner, "r49", &log).unwrap();
+    let checkpoint = json("1");
+    assert!(notes::put_checkpoint(db, &owner, "r49", &checkpoint, &log).unwrap());
+    for note in [Note::Checkpoint, Note::Trace] {
+        notes::get(db, note, &owner, "r49").unwrap();
+    }
     assert_eq!(
         events::list(db, &owner, "r49", Some(0), 9).unwrap().len(),
         2
     );
     // Dangling, so that the way up is walked.
-    responses::put(db, &owner, &response("late", Some("lost"), 10), None).unwrap();
-    responses::put(db, &owner, &response("lost", Some("r9"), 10), None).unwrap();
+    responses::put(
+        db,
+        &owner,
+        &response("late", Some("lost"), 10),
+        &Alongside::default(),
+    )
+    .unwrap();
+    responses::put(
+        db,
+        &owner,
+        &response("lost", Some("r9"), 10),
+        &Alongside::default(),
+    )
+    .unwrap();
     assert!(chains::one(db, &owner, "r7").unwrap().is_some());
     assert!(items::newest(db, &owner, "r7_a").unwrap().is_some());
     assert!(conversations::get(db, &owner, "c").unwrap().is_some());
     assert!(conversations::list(db, &owner, "c").unwrap().is_some());
     for is_descending in [false, true] {
-        let query = PageQuery {
-            after: Some("x_a".to_owned()),
+        let query = |after: Option<&str>| PageQuery {
+            after: after.map(str::to_owned),
             limit: 2,
             is_descending,
         };
-        conversations::page(db, &owner, "c", &query).unwrap();
+        conversations::page(db, &owner, "c", &query(Some("x_a"))).unwrap();
+        for after in [None, Some("r30")] {
+            let page = lists::list(db, Some(&owner), &query(after)).unwrap();
+            assert!(page.has_more);
+        }
     }
     assert!(conversations::delete_item(db, &owner, "c", "x_a").unwrap());
     assert!(conversations::delete(db, &owner, "d").unwrap());
@@ -139,6 +161,39 @@ fn no_statement_reads_a_table_from_end_to_end() {
     assert!(seen.len() > 50);
     for (sql, steps) in seen.iter() {
         assert_eq!(*steps, 0, "{sql}");
+    }
+}
+
+#[test]
+fn the_list_of_all_owners_reads_no_more_than_it_must() {
+    let directory = tempfile::tempdir().unwrap();
+    let connection = open(directory.path());
+    fill(&connection, 50, 10);
+    for is_descending in [false, true] {
+        for after in [None, Some("r30".to_owned())] {
+            let query = PageQuery {
+                after,
+                limit: 2,
+                is_descending,
+            };
+            let sql = format!("EXPLAIN QUERY PLAN {}", lists::statement(false, &query));
+            let mut plan = connection.prepare(&sql).unwrap();
+            let values = plan.parameter_count();
+            let steps = plan
+                .query_map(rusqlite::params_from_iter(vec![1; values]), |row| {
+                    row.get::<_, String>(3)
+                })
+                .unwrap();
+            let steps: Vec<String> = steps.map(Result::unwrap).collect();
+            let scans = |table: &str| steps.contains(&format!("SCAN {table}"));
+            assert!(scans("o") && scans("w"), "{steps:#?}");
+            assert!(!scans("r") && !scans("responses"), "{steps:#?}");
+            let seeks = steps.iter().any(|step| {
+                step.starts_with("SEARCH responses USING")
+                    && step.contains("INDEX responses_by_time (owner=?")
+            });
+            assert!(seeks, "{steps:#?}");
+        }
     }
 }
 

@@ -1,0 +1,144 @@
+//! A translation that was put away with its run, and goes on in another process.
+//!
+//! The snapshot says what had been told when it was made. What was told after it stands in the log of
+//! events: the beginning of an answer that nobody will ever finish. It is taken in again without a word,
+//! so that the items that are open can be closed and the numbers go on.
+
+use std::collections::HashMap;
+
+use haft_core::{CallOutput, Item, ItemKind, ItemStatus};
+use haft_engine::EventKind;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::answer::Answer;
+use super::event::WireEvent;
+use super::items::OutputItem;
+use super::translator::{Output, Running, Translator};
+use crate::wire::{ResponseResource, ResponseStatus};
+
+/// How far a translation has come, between two answers of the model.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Snapshot {
+    next: u64,
+    items: Vec<Option<OutputItem>>,
+    ids: Vec<String>,
+    turn: u64,
+    running: HashMap<String, Running>,
+    pending: HashMap<String, ItemStatus>,
+    unexecuted: Vec<(String, CallOutput)>,
+    has_answer: bool,
+    has_run_tools: bool,
+}
+
+impl Translator {
+    /// How far it has come.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut ids: Vec<_> = self.output.taken.iter().cloned().collect();
+        ids.sort_unstable();
+        Snapshot {
+            next: self.writer.next(),
+            items: self.output.items.clone(),
+            ids,
+            turn: self.turn,
+            running: self.running.clone(),
+            pending: self.pending.clone(),
+            unexecuted: self.unexecuted.clone(),
+            has_answer: self.has_answer,
+            has_run_tools: self.has_run_tools,
+        }
+    }
+
+    /// This translation, which has not begun, as that of a response that another process began. `log` is
+    /// what was told of it. None if the two do not belong together.
+    pub(crate) fn restored(
+        self,
+        resource: ResponseResource,
+        snapshot: Option<Snapshot>,
+        log: &[WireEvent],
+    ) -> Option<Self> {
+        let mut translator = Self::new(resource, self.translation);
+        let mut told = 0;
+        if let Some(snapshot) = snapshot {
+            told = snapshot.next;
+            translator.writer.continue_at(snapshot.next);
+            translator.output = Output {
+                items: snapshot.items,
+                taken: snapshot.ids.into_iter().collect(),
+            };
+            translator.turn = snapshot.turn;
+            translator.running = snapshot.running;
+            translator.pending = snapshot.pending;
+            translator.unexecuted = snapshot.unexecuted;
+            translator.has_answer = snapshot.has_answer;
+            translator.has_run_tools = snapshot.has_run_tools;
+        }
+        translator.has_begun = translator.writer.next() > 0 || !log.is_empty();
+        translator.answer = Answer::new(None, false);
+        let behind = log.iter().filter(|event| event.sequence_number >= told);
+        let mut again = Vec::new();
+        for event in behind.clone() {
+            let body = serde_json::from_str(&event.json).ok()?;
+            if let Some(kind) = translated(&event.kind, body) {
+                again.extend(translator.translate(kind));
+            }
+        }
+        // The items that are open here are those that are open for whoever reads the log.
+        if !items_of(again.iter()).eq(items_of(behind)) {
+            return None;
+        }
+        if let Some(last) = log.last() {
+            translator.writer.continue_at(last.sequence_number + 1);
+        }
+        if translator.has_begun {
+            translator.resource.status = ResponseStatus::InProgress;
+        }
+        Some(translator)
+    }
+}
+
+/// The events that open and close items.
+fn items_of<'e>(events: impl Iterator<Item = &'e WireEvent>) -> impl Iterator<Item = &'e str> {
+    let kinds = events.map(|event| &*event.kind);
+    kinds.filter(|kind| kind.starts_with("response.output_item."))
+}
+
+/// The event of the run that an event of the response told of.
+fn translated(kind: &str, mut body: Value) -> Option<EventKind> {
+    let index = usize::try_from(body["output_index"].as_u64()?).ok()?;
+    let text = |body: &Value| Some(body["delta"].as_str()?.to_owned());
+    Some(match kind {
+        "response.output_item.added" => EventKind::ItemStarted {
+            index,
+            id: body["item"]["id"].as_str().map(str::to_owned),
+            item: match body["item"]["type"].as_str()? {
+                "message" => ItemKind::Message,
+                "reasoning" => ItemKind::Reasoning,
+                // Calls are told together with the snapshot that knows of them.
+                _ => return None,
+            },
+        },
+        "response.output_text.delta" => EventKind::TextDelta {
+            index,
+            text: text(&body)?,
+        },
+        "response.refusal.delta" => EventKind::RefusalDelta {
+            index,
+            text: text(&body)?,
+        },
+        "response.reasoning.delta" => EventKind::ReasoningDelta {
+            index,
+            text: text(&body)?,
+        },
+        "response.reasoning_summary_text.delta" => EventKind::SummaryDelta {
+            index,
+            part: usize::try_from(body["summary_index"].as_u64()?).ok()?,
+            text: text(&body)?,
+        },
+        "response.output_item.done" => EventKind::ItemFinished {
+            index,
+            item: serde_json::from_value::<Item>(body["item"].take()).ok()?,
+        },
+        _ => return None,
+    })
+}

@@ -1,0 +1,171 @@
+//! Background responses that a dead process left behind: each goes on from its last checkpoint, or is
+//! failed with the reason why it cannot.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haft_core::{Owner, StoredResponse};
+
+use crate::access::{Pass, RunPermit};
+use crate::app::{App, Caller, store_failed};
+use crate::durable::{Asked, Checkpoint, Durable};
+use crate::error::{ApiError, ErrorCode};
+use crate::http::{Unadmitted, arrange, go_live, read};
+use crate::lifetime::stopped;
+use crate::live::LiveRun;
+use crate::orphans::settle_orphan;
+use crate::stream::{Dialect, WireEvent};
+use crate::wire::{Door, ResponseResource};
+
+/// How many stored events are read at once.
+const EVENT_PAGE: usize = 256;
+
+/// How long a run that finds no room waits before it asks again.
+const ADMISSION_PAUSE: Duration = Duration::from_millis(500);
+
+/// What became of the responses that were left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct TakenUp {
+    pub(crate) resumed: usize,
+    pub(crate) failed: usize,
+}
+
+/// Takes up what a dead process left behind. Everything is looked up and locked when this returns, so
+/// that no new request comes in between.
+pub(crate) async fn take_up(app: &Arc<App>) -> Result<TakenUp, ApiError> {
+    let mut taken = TakenUp::default();
+    for (owner, orphan) in app.store.unfinished().await.map_err(store_failed)? {
+        let id = orphan.id.clone();
+        let log = read_log(app, &owner, &id).await?;
+        match resume(app, &owner, &orphan, &log).await {
+            Ok(()) => taken.resumed += 1,
+            Err(error) => {
+                tracing::warn!(%error, id, "a response cannot go on");
+                settle_orphan(app, &owner, orphan, &log, &error).await?;
+                taken.failed += 1;
+            }
+        }
+    }
+    Ok(taken)
+}
+
+async fn resume(
+    app: &Arc<App>,
+    owner: &Owner,
+    orphan: &StoredResponse,
+    log: &[WireEvent],
+) -> Result<(), ApiError> {
+    let checkpoint = app.store.checkpoint(owner, &orphan.id).await;
+    let checkpoint = checkpoint.map_err(store_failed)?;
+    let checkpoint = checkpoint.as_deref().and_then(Checkpoint::read);
+    let Some(Checkpoint {
+        request: asked,
+        run,
+        ..
+    }) = checkpoint.filter(|_| is_whole(log))
+    else {
+        return Err(stopped());
+    };
+    let resource = serde_json::from_str::<ResponseResource>(orphan.resource.get());
+    let resource = resource.map_err(|error| {
+        tracing::error!(%error, id = orphan.id, "a stored response cannot be read");
+        stopped()
+    })?;
+    let (mut job, has_log) = plan_again(app, owner, orphan, &asked).await?;
+    let told = run.as_ref().map(|run| run.told.clone());
+    let fresh = job.translator;
+    job.translator = fresh.restored(resource, told, log).ok_or_else(stopped)?;
+    job.place.input.clone_from(&orphan.input);
+    if let Some(run) = run {
+        let planned = job.plan.conversation.len();
+        if run.planned_items > 0 && run.planned_items != planned {
+            return Err(ApiError::new(
+                ErrorCode::ServerError,
+                "the server was stopped while the response was being worked on, and what it goes on \
+                 from has changed since: send it again",
+            ));
+        }
+        // What was compacted is in the session.
+        job.compaction = None;
+        job.so_far = Some(run);
+    }
+    let cancel = job.plan.cancel.clone();
+    let id = orphan.id.clone();
+    let live = LiveRun::new(owner.clone(), id, cancel, has_log, log.to_vec());
+    // Whoever asks for it before it goes on finds it.
+    app.live.insert(Arc::clone(&live));
+    let app = Arc::clone(app);
+    let durable = Durable::new(live, asked);
+    Arc::clone(&app).lifetime.spawn(async move {
+        match admission(&app, &durable.live).await {
+            Some(permit) => go_live(app, job.admitted(permit), durable),
+            None => durable.live.end().await,
+        }
+    });
+    Ok(())
+}
+
+/// Room for a run, however long that takes; none if the server stops first.
+async fn admission(app: &App, live: &LiveRun) -> Option<RunPermit> {
+    let pass = Pass::of_tenant(live.owner.clone());
+    while !app.lifetime.is_stopping() {
+        match pass.begin_run(&app.line).await {
+            Ok(permit) => return Some(permit),
+            Err(_) => tokio::time::sleep(ADMISSION_PAUSE).await,
+        }
+    }
+    None
+}
+
+/// What a request comes to now, and whether its events are kept.
+async fn plan_again(
+    app: &Arc<App>,
+    owner: &Owner,
+    orphan: &StoredResponse,
+    asked: &Asked,
+) -> Result<(Unadmitted, bool), ApiError> {
+    let caller = Caller {
+        owner: owner.clone(),
+        pass: Pass::of_tenant(owner.clone()),
+        // Events are kept in the specification's words; each reader gets his own.
+        dialect: Dialect::OpenResponses,
+        request_id: asked.request_id.clone(),
+        wants_vendor_events: asked.wants_vendor_events,
+    };
+    let items = orphan.input.iter();
+    let items = items.filter_map(|item| serde_json::from_str(item.json.get()).ok());
+    let request = Arc::new(read(app, asked.body_with(items), Door::Http)?);
+    let job = arrange(app, &caller, &request, None).await?;
+    Ok((job, request.stream))
+}
+
+/// Whether a log has no hole, no damage and no end.
+fn is_whole(log: &[WireEvent]) -> bool {
+    let numbers = log.iter().map(|event| event.sequence_number);
+    let is_readable = log.iter().all(|event| !event.kind.is_empty());
+    is_readable
+        && numbers.eq(0..log.len() as u64)
+        && !log.last().is_some_and(WireEvent::is_terminal)
+}
+
+async fn read_log(app: &App, owner: &Owner, id: &str) -> Result<Vec<WireEvent>, ApiError> {
+    let mut log: Vec<WireEvent> = Vec::new();
+    loop {
+        let after = log.last().map(|last| last.sequence_number);
+        let page = app.store.events(owner, id, after, EVENT_PAGE).await;
+        let page = page.map_err(store_failed)?;
+        if page.is_empty() {
+            return Ok(log);
+        }
+        for event in page {
+            let read = WireEvent::stored(event.sequence_number, event.json.get());
+            // A damaged one has no name.
+            let damaged = || WireEvent {
+                sequence_number: event.sequence_number,
+                kind: "".into(),
+                json: "{}".into(),
+            };
+            log.push(read.unwrap_or_else(damaged));
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Background responses whose process dies or stops: they go on, or say why they cannot.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use haft_core::{Annotations, Item, Owner, ToolDefinition, ToolObject, dynamic_tool};
+use haft_models::ScriptedModel;
+use haft_models::testing::{Fault, Pieces, ScriptedCall, Step, call, calls, fault, say};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::Notify;
+
+use crate::legal::assert_legal;
+use crate::raw::Raw;
+use crate::state::replay;
+use crate::support::{Served, Setup, function, item_types, kinds, last};
+use crate::tools::{echo, soon};
+
+/// What a killed process leaves of its data: the files as they are in this moment.
+fn remains(directory: &Path) -> TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["haft.db", "haft.db-wal"] {
+        let from = directory.join(name);
+        if from.exists() {
+            std::fs::copy(from, copy.path().join(name)).unwrap();
+        }
+    }
+    copy
+}
+
+/// A tool that hangs the first time it runs in a process, unless told otherwise.
+struct Slow {
+    hangs: bool,
+    runs: AtomicUsize,
+    started: Notify,
+}
+
+fn slow(annotations: Annotations, hangs: bool) -> (Arc<dyn ToolObject>, Arc<Slow>) {
+    let slow = Arc::new(Slow {
+        hangs,
+        runs: AtomicUsize::new(0),
+        started: Notify::new(),
+    });
+    let definition = ToolDefinition::builder("slow")
+        .parameters(json!({"type": "object"}))
+        .annotations(annotations)
+        .build()
+        .unwrap();
+    let seen = Arc::clone(&slow);
+    let tool = dynamic_tool(definition, move |_, _| {
+        let slow = Arc::clone(&seen);
+        async move {
+            slow.runs.fetch_add(1, Ordering::SeqCst);
+            slow.started.notify_one();
+            if slow.hangs {
+                std::future::pending::<()>().await;
+            }
+            Ok("slow but sure")
+        }
+    });
+    (tool, slow)
+}
+
+/// Starts a background stream and reads it up to the first event of a kind.
+async fn told_up_to(served: &Served, body: &Value, kind: &str) -> (String, Vec<Value>) {
+    let mut raw = Raw::post(served, body).await;
+    raw.head().await;
+    let mut told = Vec::new();
+    loop {
+        let chunk = raw.chunk().await.unwrap();
+        let data = chunk.lines().nth(1).unwrap().trim_start_matches("data: ");
+        told.push(serde_json::from_str::<Value>(data).unwrap());
+        if told.last().unwrap()["type"] == kind {
+            break;
+        }
+    }
+    let id = told[0]["response"]["id"].as_str().unwrap().to_owned();
+    (id, told)
+}
+
+fn streamed(tools: &Value) -> Value {
+    json!({"input": "go", "background": true, "stream": true, "tools": tools})
+}
+
+fn model(steps: impl IntoIterator<Item = Step>) -> ScriptedModel {
+    ScriptedModel::new(steps.into_iter().collect::<Vec<_>>())
+}
+
+#[tokio::test]
+async fn a_run_that_was_killed_in_the_middle_of_an_answer_goes_on_from_its_last_turn() {
+    let directory = tempfile::tempdir().unwrap();
+    let (tool, runs) = echo("echo");
+    let first = model([
+        call("echo", json!({"text": "x"})),
+        say("a first try")
+            .pieces(Pieces::Each(3))
+            .fault(Fault::HangAfterEvents(4)),
+    ]);
+    let setup = Setup::of(first).tools([tool]).on_disk(directory.path());
+    let served = setup.serve().await;
+    let body = streamed(&json!([{"type": "haft:echo"}]));
+    let (id, told) = told_up_to(&served, &body, "response.output_text.delta").await;
+    let copy = remains(directory.path());
+
+    let (tool, runs_again) = echo("echo");
+    let rest = model([say("the whole answer"), say("more")]);
+    let second = Setup::of(rest.clone()).tools([tool]).on_disk(copy.path());
+    let second = second.serve().await;
+    let done = second.settled(&json!(id)).await;
+    assert_eq!(done["status"], "completed");
+    assert_eq!(item_types(&done), ["haft:echo", "message", "message"]);
+    assert_eq!(done["output"][2]["content"][0]["text"], "the whole answer");
+    let cut = done["output"][1]["content"][0]["text"].as_str().unwrap();
+    assert!("a first try".starts_with(cut) && !cut.is_empty(), "{cut}");
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    assert_eq!(runs_again.load(Ordering::SeqCst), 0, "its result was there");
+    let request = &rest.received()[0];
+    let kinds: Vec<_> = request.conversation.items().map(Item::kind).collect();
+    assert_eq!(kinds, ["message", "function_call", "function_call_output"]);
+    assert_log(&second, &id, &told, &done).await;
+    // It can be gone on from.
+    let next = json!({"input": "once more", "previous_response_id": id});
+    assert_eq!(second.create(next).await["status"], "completed");
+}
+
+/// The log begins with what was told before, has its end, and can be read on from every place.
+async fn assert_log(served: &Served, id: &str, told: &[Value], done: &Value) {
+    let log = replay(served, id, "").await;
+    assert_legal(&log);
+    assert_eq!(log[..told.len()], *told);
+    assert_eq!(last(&log), done);
+    let after = told.len() - 1;
+    let rest = replay(served, id, &format!("&starting_after={after}")).await;
+    assert_eq!(log[told.len()..], rest);
+}
+
+#[tokio::test]
+async fn calls_that_were_under_way_are_repeated_only_where_that_does_no_harm() {
+    let read_only = Annotations {
+        read_only: true,
+        ..Annotations::default()
+    };
+    let idempotent = Annotations {
+        idempotent: true,
+        ..Annotations::default()
+    };
+    for (annotations, is_repeated) in [
+        (read_only, true),
+        (idempotent, true),
+        (Annotations::default(), false),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let (tool, seen) = slow(annotations.clone(), true);
+        let first = model([call("slow", json!({}))]);
+        let setup = Setup::of(first).tools([tool]).on_disk(directory.path());
+        let served = setup.serve().await;
+        let body = streamed(&json!([{"type": "haft:slow"}]));
+        let (id, told) = told_up_to(&served, &body, "response.output_item.added").await;
+        soon(&seen.started, Duration::from_secs(5)).await;
+        let copy = remains(directory.path());
+
+        let (tool, again) = slow(annotations, false);
+        let rest = model([say("done")]);
+        let second = Setup::of(rest.clone()).tools([tool]).on_disk(copy.path());
+        let second = second.serve().await;
+        let done = second.settled(&json!(id)).await;
+        assert_eq!(done["status"], "completed");
+        assert_eq!(again.runs.load(Ordering::SeqCst), usize::from(is_repeated));
+        let request = &rest.received()[0];
+        let Some(Item::FunctionCallOutput(output)) = request.conversation.items().next_back()
+        else {
+            panic!("no output at the end: {request:#?}");
+        };
+        let text = output.output.to_text();
+        if is_repeated {
+            assert_eq!(text, "slow but sure");
+        } else {
+            assert!(text.contains("Whether it took effect is unknown"), "{text}");
+            assert_eq!(done["output"][0]["status"], "failed");
+        }
+        assert_eq!(item_types(&done), ["haft:slow", "message"]);
+        assert_log(&second, &id, &told, &done).await;
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_was_killed_before_its_first_answer_begins_again() {
+    for has_stream in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let first = model([fault(Fault::Hang)]);
+        let served = Setup::of(first).on_disk(directory.path()).serve().await;
+        let body = json!({"input": "go", "background": true, "stream": has_stream,
+            "instructions": "be brief", "metadata": {"a": "b"}, "temperature": 0.5});
+        let (id, told) = if has_stream {
+            told_up_to(&served, &body, "response.in_progress").await
+        } else {
+            let queued = served.create(body).await;
+            (queued["id"].as_str().unwrap().to_owned(), Vec::new())
+        };
+        let copy = remains(directory.path());
+        let rest = model([say("done")]);
+        let second = Setup::of(rest.clone()).on_disk(copy.path()).serve().await;
+        let done = second.settled(&json!(id)).await;
+        assert_eq!(done["status"], "completed");
+        assert_eq!(done["output"][0]["content"][0]["text"], "done");
+        assert_eq!(done["metadata"], json!({"a": "b"}));
+        let request = &rest.received()[0];
+        assert_eq!(request.instructions.as_deref(), Some("be brief"));
+        assert_eq!(request.options.temperature, Some(0.5));
+        if has_stream {
+            assert_log(&second, &id, &told, &done).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_was_put_away_when_its_server_stopped_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = model([say("x").fault(Fault::HangAfterEvents(3))]);
+    let setup = Setup::of(first).on_disk(directory.path());
+    let setup = setup.options(|options| options.stop_wait = Duration::from_millis(100));
+    let served = setup.serve().await;
+    let (id, told) = told_up_to(&served, &streamed(&json!([])), "response.in_progress").await;
+    served.stop().await;
+    let second = Setup::of(model([say("done")])).on_disk(directory.path());
+    let second = second.serve().await;
+    let done = second.settled(&json!(id)).await;
+    assert_eq!(done["status"], "completed");
+    assert_log(&second, &id, &told, &done).await;
+}
+
+#[tokio::test]
+async fn a_server_that_stops_asks_the_model_nothing_more_for_background_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (tool, seen) = slow(Annotations::default(), false);
+    // The call takes until the server is told to stop.
+    let gate = Arc::new(Notify::new());
+    let held = Arc::clone(&gate);
+    let definition = ToolDefinition::builder("gated")
+        .parameters(json!({"type": "object"}))
+        .build()
+        .unwrap();
+    let gated = dynamic_tool(definition, move |_, _| {
+        let held = Arc::clone(&held);
+        async move {
+            held.notified().await;
+            Ok("opened")
+        }
+    });
+    let both = calls([
+        ScriptedCall::new("gated", json!({})),
+        ScriptedCall::new("slow", json!({})),
+    ]);
+    let first = model([both, say("never asked for")]);
+    let setup = Setup::of(first.clone()).tools([tool, gated]);
+    let served = setup.on_disk(directory.path()).serve().await;
+    let body = streamed(&json!([{"type": "haft:gated"}, {"type": "haft:slow"}]));
+    let (id, told) = told_up_to(&served, &body, "response.output_item.added").await;
+    soon(&seen.started, Duration::from_secs(5)).await;
+    let stopped = tokio::spawn(served.stop());
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    gate.notify_one();
+    stopped.await.unwrap();
+    assert_eq!(first.received().len(), 1);
+
+    let rest = model([say("done")]);
+    let (tool, again) = slow(Annotations::default(), false);
+    let second = Setup::of(rest.clone())
+        .tools([tool])
+        .on_disk(directory.path());
+    let definition = ToolDefinition::builder("gated").parameters(json!({"type": "object"}));
+    let gated = dynamic_tool(definition.build().unwrap(), |_, _| async { Ok("no") });
+    let second = second.tools([gated]).serve().await;
+    let done = second.settled(&json!(id)).await;
+    assert_eq!(done["status"], "completed");
+    assert_eq!(again.runs.load(Ordering::SeqCst), 0);
+    let outputs = rest.received()[0].conversation.clone();
+    let outputs: Vec<_> = outputs
+        .items()
+        .filter_map(|item| match item {
+            Item::FunctionCallOutput(output) => Some(output.output.to_text()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(outputs, ["opened", "slow but sure"]);
+    assert_log(&second, &id, &told, &done).await;
+}
+
+#[tokio::test]
+async fn calls_of_the_client_are_told_once_and_survive() {
+    let directory = tempfile::tempdir().unwrap();
+    let (tool, seen) = slow(Annotations::default(), true);
+    let first = model([calls([
+        ScriptedCall::new("ask", json!({"q": 1})),
+        ScriptedCall::new("slow", json!({})),
+    ])]);
+    let setup = Setup::of(first).tools([tool]).on_disk(directory.path());
+    let served = setup.serve().await;
+    let body = streamed(&json!([function("ask"), {"type": "haft:slow"}]));
+    let (id, told) = told_up_to(&served, &body, "response.output_item.done").await;
+    soon(&seen.started, Duration::from_secs(5)).await;
+    let copy = remains(directory.path());
+    let rest = model([]);
+    let (tool, _) = slow(Annotations::default(), false);
+    let second = Setup::of(rest.clone()).tools([tool]).on_disk(copy.path());
+    let second = second.serve().await;
+    let done = second.settled(&json!(id)).await;
+    assert_eq!(done["status"], "requires_action");
+    assert_eq!(item_types(&done), ["function_call", "haft:slow"]);
+    assert!(rest.received().is_empty(), "the client is to answer first");
+    assert_log(&second, &id, &told, &done).await;
+}
+
+#[tokio::test]
+async fn a_resumed_response_becomes_part_of_its_conversation_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = model([say("x").fault(Fault::HangAfterEvents(3))]);
+    let served = Setup::of(first).on_disk(directory.path()).serve().await;
+    let conversation = served.post("/conversations", json!({})).await.ok()["id"].clone();
+    let body = json!({"input": "go", "background": true, "stream": true,
+        "conversation": conversation});
+    let (id, _) = told_up_to(&served, &body, "response.in_progress").await;
+    let copy = remains(directory.path());
+    let slowly = say("done").pieces(Pieces::Each(1)).delay_ms(50);
+    let second = Setup::of(model([slowly]))
+        .on_disk(copy.path())
+        .serve()
+        .await;
+    let other = json!({"input": "me too", "conversation": conversation});
+    let refused = second.post("/responses", other).await;
+    assert_eq!(
+        refused.error(),
+        (409, "conversation_locked", Some("conversation"))
+    );
+    second.settled(&json!(id)).await;
+    let path = format!(
+        "/conversations/{}/items?order=asc",
+        conversation.as_str().unwrap()
+    );
+    let items = second.get(&path).await.ok();
+    let texts: Vec<_> = items["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["content"][0]["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts.first(), Some(&"go"));
+    assert_eq!(texts.last(), Some(&"done"));
+    assert_eq!(texts.iter().filter(|text| **text == "go").count(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_go_on_is_failed_with_the_true_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = model([say("before"), fault(Fault::Hang)]);
+    let served = Setup::of(first).on_disk(directory.path()).serve().await;
+    let earlier = served.create(json!({"input": "one"})).await;
+    let body = json!({"input": "go", "background": true, "stream": true,
+        "previous_response_id": earlier["id"]});
+    let (id, told) = told_up_to(&served, &body, "response.in_progress").await;
+    let path = format!("/responses/{}", earlier["id"].as_str().unwrap());
+    served.delete(&path).await.ok();
+    let copy = remains(directory.path());
+    let second = Setup::of(model([])).on_disk(copy.path()).serve().await;
+    let left = second.settled(&json!(id)).await;
+    assert_eq!(left["status"], "failed");
+    let message = left["error"]["message"].as_str().unwrap();
+    assert!(message.contains("no stored response"), "{message}");
+    let log = replay(&second, &id, "").await;
+    assert_legal(&log);
+    assert_eq!(log[..told.len()], told);
+    assert_eq!(kinds(&log).last(), Some(&"response.failed"));
+}
+
+#[tokio::test]
+async fn a_response_without_a_checkpoint_is_failed() {
+    let directory = tempfile::tempdir().unwrap();
+    let setup = Setup::of(model([fault(Fault::Hang)])).on_disk(directory.path());
+    let store = Arc::clone(&setup.store);
+    let served = setup.serve().await;
+    let (id, _) = told_up_to(&served, &streamed(&json!([])), "response.in_progress").await;
+    let broken = serde_json::value::to_raw_value(&json!({"version": 99})).unwrap();
+    let put = store.put_checkpoint(&Owner::default(), &id, broken, Vec::new());
+    assert!(put.await.unwrap());
+    let copy = remains(directory.path());
+    let second = Setup::of(model([])).on_disk(copy.path()).serve().await;
+    let left = second.settled(&json!(id)).await;
+    assert_eq!(left["status"], "failed");
+    let message = left["error"]["message"].as_str().unwrap();
+    assert!(message.contains("stopped"), "{message}");
+}
+
+#[tokio::test]
+async fn a_resumed_run_can_be_cancelled() {
+    let directory = tempfile::tempdir().unwrap();
+    let served = Setup::of(model([fault(Fault::Hang)])).on_disk(directory.path());
+    let served = served.serve().await;
+    let (id, _) = told_up_to(&served, &streamed(&json!([])), "response.in_progress").await;
+    let copy = remains(directory.path());
+    let second = Setup::of(model([fault(Fault::Hang)])).on_disk(copy.path());
+    let second = second.serve().await;
+    let path = format!("/responses/{id}/cancel");
+    let cancelled = second.post(&path, json!({})).await.ok();
+    assert_eq!(cancelled["status"], "cancelled");
+    second.stop().await;
+    let third = Setup::of(model([])).on_disk(copy.path()).serve().await;
+    assert_eq!(third.stored(&json!(id)).await["status"], "cancelled");
+}
