@@ -15,6 +15,7 @@ use crate::models::Models;
 use crate::options::ServerOptions;
 use crate::sealed::SealingKeys;
 use crate::stream::Dialect;
+use crate::watch::{RequestWatch, Watch};
 use crate::wire::unknown_after;
 
 /// The server's state.
@@ -31,6 +32,7 @@ pub(crate) struct App {
     pub(crate) is_local: OnceLock<bool>,
     pub(crate) keys: SealingKeys,
     pub(crate) lifetime: Lifetime,
+    pub(crate) watch: Arc<Watch>,
 }
 
 /// Who asks, and how he wants to be answered.
@@ -41,6 +43,8 @@ pub(crate) struct Caller {
     pub(crate) dialect: Dialect,
     pub(crate) request_id: String,
     pub(crate) wants_vendor_events: bool,
+    /// Where whoever answers says who he is.
+    pub(crate) watch: RequestWatch,
 }
 
 impl App {

@@ -5,13 +5,16 @@
 //! waits for an answer may, as long as the run goes on. What a body may take is the routes' business.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::Router;
+use axum::extract::ConnectInfo;
+use axum::middleware::AddExtension;
 use axum::serve::{Listener as _, ListenerExt as _};
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -19,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_util::task::TaskTracker;
+use tower_layer::Layer as _;
 
 use crate::access::RunLine;
 use crate::app::App;
@@ -98,9 +102,9 @@ pub(crate) async fn serve(
     let mut listener = listener.tap_io(send_at_once);
     loop {
         tokio::select! {
-            (stream, _) = listener.accept() => {
+            (stream, peer) = listener.accept() => {
                 let stopping = lifetime.stopping_signal();
-                let router = router.clone();
+                let router = Extension(ConnectInfo(peer)).layer(router.clone());
                 let bounds = bounds.clone();
                 connections.spawn(async move {
                     let begun = timeout(bounds.patience.header, begun(&stream));
@@ -134,7 +138,12 @@ async fn begun(stream: &TcpStream) -> io::Result<()> {
     }
 }
 
-async fn answer(stream: TcpStream, router: Router, stopping: haft_core::Cancel, bounds: Bounds) {
+async fn answer(
+    stream: TcpStream,
+    router: AddExtension<Router, ConnectInfo<SocketAddr>>,
+    stopping: haft_core::Cancel,
+    bounds: Bounds,
+) {
     let patience = bounds.patience;
     let buffer = bounds.header_bytes.saturating_mul(2).max(MIN_BUFFER);
     let mut builder = Builder::new(TokioExecutor::new());

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::access::{KeyHash, Limits};
 use crate::toolkit::UnsupportedTools;
+use crate::watch::WatchOptions;
 
 /// The settings of a server. Every field has a sensible default.
 ///
@@ -56,6 +57,8 @@ pub struct ServerOptions {
     /// How long requests may take to end by themselves when the server stops; then they are
     /// cancelled, and have as long again.
     pub stop_wait: Duration,
+    /// What is watched, and by whom.
+    pub watch: WatchOptions,
 }
 
 impl Default for ServerOptions {
@@ -77,6 +80,7 @@ impl Default for ServerOptions {
             websocket_age: Duration::from_hours(1),
             drain_wait: Duration::ZERO,
             stop_wait: Duration::from_secs(10),
+            watch: WatchOptions::default(),
         }
     }
 }

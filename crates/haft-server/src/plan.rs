@@ -14,6 +14,7 @@ use crate::history::{Record, expand, verify};
 use crate::stream::{Translation, Translator};
 use crate::toolkit::{Ingredients, Toolkit};
 use crate::truncate::fitted;
+use crate::watch::{Commission, RunWatch, Tools};
 use crate::wire::{CreateRequest, ResponseResource, TextFormat, Truncation, new_id};
 
 /// Everything that is needed to run a request, once or again with less of its context.
@@ -92,6 +93,33 @@ impl Plan {
             request_id: caller.request_id.clone(),
         };
         Ok((plan, translator))
+    }
+
+    /// The run of it under watch.
+    pub(crate) fn watched(
+        &self,
+        app: &App,
+        caller: &Caller,
+        request: &CreateRequest,
+        translator: &Translator,
+    ) -> RunWatch {
+        let resource = translator.resource();
+        let commission = Commission {
+            owner: &caller.owner,
+            response_id: &resource.id,
+            request_id: &self.request_id,
+            model_name: &resource.model,
+            model: &*self.model,
+            conversation: request.conversation.as_deref(),
+            is_background: request.background,
+            is_stored: request.store,
+        };
+        app.watch.run(caller, &commission)
+    }
+
+    /// What each tool is for the client, by the name that the model calls it by.
+    pub(crate) fn tools(&self) -> &Tools {
+        &self.toolkit.shown
     }
 
     /// The tool types that were left out.

@@ -21,6 +21,7 @@ use crate::options::ServerOptions;
 use crate::sealed::{KeyFileError, SealingKeys};
 use crate::take_up::{TakenUp, take_up};
 use crate::toolkit::of_type;
+use crate::watch::Watch;
 
 /// Where the keys are, in the data folder.
 const KEY_FILE: &str = "sealing-keys";
@@ -179,6 +180,8 @@ impl ServerBuilder {
         let max_waiting = limits.max_waiting;
         let max_waiting = max_waiting.unwrap_or_else(|| options.max_runs.saturating_mul(4));
         let line = RunLine::new(options.max_runs, max_waiting, limits.max_wait);
+        let names = models.iter().map(|entry| entry.name.as_str());
+        let watch = Watch::new(names, options.watch.clone());
         Ok(Server {
             app: Arc::new(App {
                 models,
@@ -192,6 +195,7 @@ impl ServerBuilder {
                 conversations: ConversationLocks::default(),
                 keys,
                 lifetime: Lifetime::default(),
+                watch,
             }),
         })
     }

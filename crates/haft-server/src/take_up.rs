@@ -15,6 +15,7 @@ use crate::lifetime::stopped;
 use crate::live::LiveRun;
 use crate::orphans::settle_orphan;
 use crate::stream::{Dialect, WireEvent};
+use crate::watch::RequestWatch;
 use crate::wire::{Door, ResponseResource};
 
 /// How many stored events are read at once.
@@ -76,6 +77,8 @@ async fn resume(
     let fresh = job.translator;
     job.translator = fresh.restored(resource, told, log).ok_or_else(stopped)?;
     job.place.input.clone_from(&orphan.input);
+    let trace = run.as_ref().and_then(|run| run.trace.clone());
+    job.watch.resumed(&orphan.id, trace);
     if let Some(run) = run {
         let planned = job.plan.conversation.len();
         if run.planned_items > 0 && run.planned_items != planned {
@@ -131,6 +134,7 @@ async fn plan_again(
         dialect: Dialect::OpenResponses,
         request_id: asked.request_id.clone(),
         wants_vendor_events: asked.wants_vendor_events,
+        watch: RequestWatch::default(),
     };
     let items = orphan.input.iter();
     let items = items.filter_map(|item| serde_json::from_str(item.json.get()).ok());

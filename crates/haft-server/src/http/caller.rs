@@ -9,6 +9,7 @@ use crate::app::{App, Caller};
 use crate::error::{ApiError, ErrorCode};
 use crate::options::DialectChoice;
 use crate::stream::Dialect;
+use crate::watch::RequestWatch;
 use crate::wire::new_id;
 
 /// The caller's own id of the request if it is sane, else a new one.
@@ -45,6 +46,7 @@ pub(super) fn recognise(
         dialect: dialect(app, headers)?,
         request_id: request_id.to_owned(),
         wants_vendor_events: headers.get("haft-events").is_some_and(|value| value == "1"),
+        watch: RequestWatch::default(),
     })
 }
 

@@ -8,7 +8,9 @@ mod compact;
 mod conversations;
 mod counts;
 mod door;
+mod list;
 mod metering;
+mod metrics;
 mod models;
 mod origin;
 mod path;
@@ -21,7 +23,6 @@ mod websocket;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -29,6 +30,7 @@ use axum::http::{HeaderValue, Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
+use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
@@ -44,7 +46,7 @@ use paths::Paths;
 fn paths() -> Paths {
     Paths::below("/v1")
         .post_metered("/responses", responses::create)
-        .get("/responses", websocket::upgrade)
+        .get("/responses", list::list_or_upgrade)
         .post_metered("/responses/input_tokens", responses::input_tokens)
         .post_metered("/responses/compact", compact::compact)
         .get("/responses/{id}", retrieve::retrieve)
@@ -78,6 +80,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
+        // Outside of the envelope: it has a door of its own, and those who look are not counted.
+        .route("/metrics", axum::routing::get(metrics::metrics))
         .with_state(app)
 }
 
@@ -96,10 +100,11 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
 
 /// Lets in who may come in, and names every request.
 async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let started = Instant::now();
-    let line = format!("{} {}", request.method(), request.uri().path());
     let request_id = sane_request_id(request.headers());
     app.keyring.refresh().await;
+    let mut watched = app.watch.request(&request, &request_id);
+    // Of a level that is shown wherever anything is: every line of the log says which request it is.
+    let span = tracing::error_span!("request", request_id);
     let (uri, headers) = (request.uri(), request.headers());
     let origin = door::check_headers(&app.options.limits, uri, headers)
         .and_then(|()| door::check_host(&app, uri, headers))
@@ -112,12 +117,15 @@ async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next)
             }
         });
     let mut response = match admitted {
-        Ok(Ok(caller)) => {
+        Ok(Ok(mut caller)) => {
+            watched.asked_by(&caller);
+            caller.watch = watched.notes();
             request.extensions_mut().insert(caller);
-            let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+            let answered = AssertUnwindSafe(next.run(request)).catch_unwind();
+            let answered = answered.instrument(span.clone()).await;
             answered.unwrap_or_else(|panic| {
                 let panic = haft_core::panic_text(&*panic);
-                tracing::error!(panic, request_id, "a request broke the server");
+                tracing::error!(parent: &span, panic, "a request broke the server");
                 ApiError::new(ErrorCode::ServerError, "the server broke over this request")
                     .into_response()
             })
@@ -126,16 +134,8 @@ async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next)
         Err(error) => error.into_response(),
     };
     origin::mark(&mut response, origin.unwrap_or_default());
-    // The path holds ids, never content.
-    tracing::debug!(
-        request_id,
-        status = response.status().as_u16(),
-        milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        "{}",
-        haft_core::cut(&line)
-    );
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         response.headers_mut().insert("x-request-id", value);
     }
-    response
+    watched.answer(response)
 }

@@ -19,6 +19,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
 use crate::plan::Plan;
 use crate::stream::{Dialect, Translator};
+use crate::watch::RunWatch;
 use crate::wire::{BoundedSchemas, CreateRequest, Door, Include, ResponseResource, Vocabulary};
 
 pub(super) async fn create(
@@ -97,6 +98,7 @@ pub(crate) struct Unadmitted {
     context: Vec<Record>,
     lock: Option<ConversationLock>,
     pub(crate) so_far: Option<RunSoFar>,
+    pub(crate) watch: RunWatch,
 }
 
 impl Unadmitted {
@@ -111,6 +113,7 @@ impl Unadmitted {
             so_far: self.so_far,
             lock: self.lock,
             permit,
+            watch: self.watch,
         }
     }
 }
@@ -128,6 +131,7 @@ pub(crate) async fn arrange(
     if compaction.is_none() {
         plan.conversation = plan.fit(plan.conversation.clone())?;
     }
+    let watch = plan.watched(app, caller, request, &translator);
     let mut input = Vec::new();
     for record in &context.input {
         input.push(record.to_stored()?);
@@ -147,6 +151,7 @@ pub(crate) async fn arrange(
         context: context.inherited.into_iter().chain(context.input).collect(),
         lock: context.lock.take(),
         so_far: None,
+        watch,
     })
 }
 

@@ -521,7 +521,7 @@ async fn every_row_is_provoked_or_has_a_reason() {
 
 /// All paths with the methods that they take.
 const PATHS: [(&str, &[&str]); 10] = [
-    ("/responses", &["POST"]),
+    ("/responses", &["GET", "POST"]),
     ("/responses/input_tokens", &["POST"]),
     ("/responses/resp_x", &["GET", "DELETE"]),
     ("/responses/resp_x/cancel", &["POST"]),

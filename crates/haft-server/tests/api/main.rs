@@ -11,6 +11,7 @@ mod defects;
 mod errors;
 #[path = "../../src/stream/legal.rs"]
 mod legal;
+mod lists;
 mod names;
 mod plain;
 mod raw;

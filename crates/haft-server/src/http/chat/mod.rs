@@ -30,10 +30,11 @@ pub(super) async fn complete(
     let limits = &app.options.limits;
     counts::check("messages", envelope.messages, limits.max_input_items)?;
     counts::check("tools", envelope.tools, limits.max_tools)?;
+    let watch = app.watch.chat(&caller, &entry.name);
     if let Some(chat) = &entry.chat {
         let permit = app.admit(&caller).await?;
         let body = envelope.addressed(&body, chat.name());
-        return passing::pass(chat, body, envelope.is_streamed, permit).await;
+        return passing::pass(chat, body, envelope.is_streamed, permit, watch).await;
     }
     let model = Arc::clone(&entry.model);
     let asked = ChatRequest::read(body::parse(&body)?, model.provider())?;
@@ -44,6 +45,7 @@ pub(super) async fn complete(
     let request = asked.request;
     let events = async move { model.send(request).await }.try_flatten_stream();
     let events: ModelStream = Box::pin(events.map(|event| event.and_then(sound)));
+    let events = watch.follow(events);
     if is_streamed {
         let writer = ChunkWriter::new(heading, asked.with_usage);
         streaming::answer(events, writer, permit, &app.options).await

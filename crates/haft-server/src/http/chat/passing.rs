@@ -20,6 +20,7 @@ use super::told;
 use crate::access::RunPermit;
 use crate::chat::error_frame;
 use crate::error::ApiError;
+use crate::watch::ChatWatch;
 
 /// Passes a body on and the answer back.
 pub(super) async fn pass(
@@ -27,6 +28,7 @@ pub(super) async fn pass(
     body: Bytes,
     is_streamed: bool,
     permit: RunPermit,
+    watch: ChatWatch,
 ) -> Result<Response, ApiError> {
     let streaming = if is_streamed {
         Streaming::Pieces
@@ -34,7 +36,7 @@ pub(super) async fn pass(
         Streaming::Whole
     };
     let answer = chat.forward_bytes(body, streaming).await;
-    let answer = answer.map_err(|error| told(&error))?;
+    let answer = watch.forward(answer).map_err(|error| told(&error))?;
     let head = Head::of(&answer);
     let body = if is_streamed && answer.is_success() {
         Body::from_stream(Passing {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, close_code};
+use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -67,6 +68,7 @@ impl Connection {
     pub(super) async fn run(mut self) {
         let app = Arc::clone(&self.app);
         let _token = app.lifetime.token();
+        let _open = app.watch.websocket();
         while self.step().await.is_ok() {}
     }
 
@@ -184,36 +186,59 @@ impl Connection {
     }
 
     async fn turn(&mut self, body: Map<String, Value>, size: usize) -> Result<(), Gone> {
+        let watched = self.app.watch.message(&self.caller);
+        self.caller.watch = watched.notes();
+        let refused = self.answer(body, size).await?;
+        watched.answered(refused.unwrap_or(StatusCode::OK));
+        Ok(())
+    }
+
+    /// Answers a turn; with which status it was refused, if it was.
+    async fn answer(
+        &mut self,
+        body: Map<String, Value>,
+        size: usize,
+    ) -> Result<Option<StatusCode>, Gone> {
         let previous = body.get("previous_response_id").and_then(Value::as_str);
         let previous = previous.map(str::to_owned);
         if let Err(error) = self.admit_again().await {
-            return self.refuse(&error, previous.as_deref()).await;
+            self.refuse(&error, previous.as_deref()).await?;
+            return Ok(Some(error.status()));
         }
         let app = Arc::clone(&self.app);
         let read = move || responses::read(&app, Value::Object(body), Door::WebSocket);
         let mut request = match body::sized(size, read).await {
             Ok(request) => request,
-            Err(error) => return self.refuse(&error, previous.as_deref()).await,
+            Err(error) => {
+                self.refuse(&error, previous.as_deref()).await?;
+                return Ok(Some(error.status()));
+            }
         };
         request.stream = true;
         let request = Arc::new(request);
         let job = match self.prepare(&request).await? {
             Ok(job) => job,
-            Err(error) => return self.refuse(&error, previous.as_deref()).await,
+            Err(error) => {
+                self.refuse(&error, previous.as_deref()).await?;
+                return Ok(Some(error.status()));
+            }
         };
         let stream_id = request.stream_id.as_deref();
         if !request.generate {
             let (events, ended) = job.warm_up(&self.app).await;
             self.tell(&events, stream_id).await?;
             self.remember(ended, previous.as_deref());
-            return Ok(());
+            return Ok(None);
         }
         let follower = job.follow(&self.app, true);
         match self.follow(follower, stream_id).await? {
             Ok(ended) => self.remember(ended, previous.as_deref()),
-            Err(error) => self.refuse(&error, previous.as_deref()).await?,
+            Err(error) => {
+                self.refuse(&error, previous.as_deref()).await?;
+                return Ok(Some(error.status()));
+            }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Whether its client may still come in, and may ask again.

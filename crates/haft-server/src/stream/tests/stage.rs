@@ -62,6 +62,7 @@ impl Stage {
                 live: LiveRuns::default(),
                 conversations: ConversationLocks::default(),
                 keys: SealingKeys::ephemeral().unwrap(),
+                watch: crate::watch::Watch::new([], crate::watch::WatchOptions::default()),
             },
             cancel_after: None,
         }
@@ -74,6 +75,7 @@ impl Stage {
             pass: self.app.keyring.recognise(None).unwrap(),
             dialect: Dialect::OpenResponses,
             request_id: "req_1".into(),
+            watch: crate::watch::RequestWatch::default(),
             wants_vendor_events: body["stream_options"]["vendor"] == true,
         };
         let is_vendor_type = |tool_type: &str| self.app.is_vendor_type(tool_type);
