@@ -47,11 +47,11 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Write a `haft.toml` with every key, its default and what it is for
     Init(InitArguments),
+    /// Make, list and revoke the keys that clients of a server send
+    Keys(KeysArguments),
     /// List, show, wait for and delete what a server has stored
     #[command(subcommand)]
     Responses(ResponsesCommand),
-    /// Make, list and revoke the keys that clients of a server send
-    Keys(KeysArguments),
     /// Show what haft does; needs no network, no key and no model
     Demo {
         /// What to show

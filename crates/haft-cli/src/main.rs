@@ -63,11 +63,11 @@ fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
             init::init(&arguments)?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Responses(command) => on_one_thread(responses::perform(command)),
         Command::Keys(arguments) => {
             keys::keys(arguments)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Responses(command) => on_one_thread(responses::perform(command)),
         Command::Demo { show: Show::Loop } => on_one_thread(async {
             let code = ask::ask(ask::QUESTION, &ModelChoice::Offline).await?;
             ask::what_next()?;
