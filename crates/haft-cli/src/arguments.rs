@@ -1,5 +1,6 @@
 //! What the command line may say.
 
+mod chat;
 mod remote;
 mod responses;
 
@@ -15,7 +16,8 @@ use haft::models::{Anthropic, ConfigError, OfflineModel, Ollama, OpenAiChat, Ope
 use crate::config::Listen;
 use crate::terminal::Color;
 
-pub(crate) use self::remote::RemoteArguments;
+pub(crate) use self::chat::ChatArguments;
+pub(crate) use self::remote::{RemoteArguments, SERVER};
 pub(crate) use self::responses::{
     DeleteArguments, ListArguments, ResponsesCommand, ShowArguments, WaitArguments,
 };
@@ -46,6 +48,8 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Write a `haft.toml` with every key, its default and what it is for
     Init(InitArguments),
+    /// Talk to a model that may use tools: with the engine of this process, or with a server
+    Chat(ChatArguments),
     /// List, show, wait for and delete what a server has stored
     #[command(subcommand)]
     Responses(ResponsesCommand),

@@ -2,6 +2,8 @@
 
 mod arguments;
 mod ask;
+mod catalogue;
+mod chat;
 mod config;
 mod demo;
 mod failure;
@@ -31,8 +33,9 @@ const MISTAKEN: u8 = 2;
 
 fn main() -> ExitCode {
     Color::of_arguments(std::env::args_os()).apply();
-    let command = Arguments::parse().command;
-    match perform(command.unwrap_or_else(|| Command::Serve(ServeArguments::default()))) {
+    let Arguments { command, color } = Arguments::parse();
+    let command = command.unwrap_or_else(|| Command::Serve(ServeArguments::default()));
+    match perform(command, color) {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -51,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
+fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Serve(arguments) => {
             let runtime = Builder::new_multi_thread().enable_all().build()?;
@@ -62,6 +65,7 @@ fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
             init::init(&arguments)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Chat(arguments) => on_one_thread(chat::chat(&arguments, color)),
         Command::Responses(command) => on_one_thread(responses::perform(command)),
         Command::Demo { show: Show::Loop } => on_one_thread(async {
             let code = ask::ask(ask::QUESTION, &ModelChoice::Offline).await?;

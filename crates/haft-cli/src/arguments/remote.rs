@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use haft::models::Lookup;
 
 /// The server that is meant, and the key for it.
 #[derive(Debug, Clone, Default, Args)]
@@ -20,4 +21,15 @@ pub(crate) struct RemoteArguments {
     /// The configuration that says where the server is; `haft.toml` of this folder if not said
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+}
+
+/// The variable that says where the server is.
+pub(crate) const SERVER: &str = "HAFT_SERVER";
+
+impl RemoteArguments {
+    /// Whether somebody named a server.
+    pub(crate) fn is_named(&self, lookup: Lookup<'_>) -> bool {
+        let is_said = |it: String| !it.trim().is_empty();
+        self.server.is_some() || lookup(SERVER).is_some_and(is_said)
+    }
 }

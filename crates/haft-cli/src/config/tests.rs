@@ -184,6 +184,7 @@ fn variables_win_over_the_file_and_flags_over_variables() {
         listen: Some("127.0.0.1:3".parse().unwrap()),
         data_dir: Some("flag".into()),
         model: Some(ModelConfig::new("default", Adapter::Offline)),
+        has_no_door: false,
     };
     let resolved = resolved_with(file, &variables, flags).unwrap();
     assert_eq!(resolved.listen.to_string(), "127.0.0.1:3");

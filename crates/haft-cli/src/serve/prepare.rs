@@ -15,7 +15,7 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The folder for data, made if it is not there and proven to be writable. What is in it is private:
 /// a new one is for its owner alone.
-pub(super) fn data_dir(folder: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn data_dir(folder: &Path) -> Result<PathBuf, Failure> {
     let refused = |error: &io::Error| {
         let shown = folder.display();
         let failure = Failure::new(format!(
