@@ -6,6 +6,7 @@
 mod support;
 
 use serde_json::{Value, json};
+use support::double::{Double, ended_with};
 use support::{Running, haft, request, scripted, told};
 
 fn folder() -> tempfile::TempDir {
@@ -354,4 +355,38 @@ fn a_key_is_asked_for_and_never_shown() {
     let (code, _, aside) = chat(&["--key-file", "gone.key"], None);
     assert_eq!(code, Some(1));
     assert!(aside.contains("cannot be read from `gone.key`"), "{aside}");
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_told_and_the_conversation_goes_on() {
+    let folder = folder();
+    let said = |text: &str| json!({"type": "response.output_text.delta", "delta": text});
+    let broken = format!("data: {}\n\n", said("Half an ans"));
+    let double = Double::start(vec![
+        ended_with("resp_1", &[]),
+        broken,
+        String::from("data: no JSON\n\n"),
+        ended_with("resp_2", &[]),
+    ]);
+    let arguments = ["chat", "--server", &double.address];
+    let (code, out, aside) = told(haft(folder.path(), &arguments), "one\ntwo\nthree\nfour\n");
+    assert_eq!((code, out.as_str()), (Some(1), "Half an ans\n"), "{aside}");
+    assert!(
+        aside.contains("broke off") && aside.contains("does not speak JSON"),
+        "{aside}"
+    );
+    let previous: Vec<Value> = double
+        .received()
+        .iter()
+        .map(|body| body["previous_response_id"].clone())
+        .collect();
+    assert_eq!(
+        previous,
+        [
+            json!(null),
+            json!("resp_1"),
+            json!("resp_1"),
+            json!("resp_1")
+        ]
+    );
 }

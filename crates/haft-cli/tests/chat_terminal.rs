@@ -6,6 +6,7 @@
 mod support;
 
 use serde_json::json;
+use support::double::{Double, ended_with};
 use support::terminal::{CTRL_C, CTRL_D, Terminal};
 use support::{Running, scripted};
 
@@ -49,6 +50,24 @@ fn a_person_is_welcomed_asked_and_answered() {
     terminal.sees("/help ");
     terminal.keys("\r");
     terminal.sees("begin a new conversation");
+    terminal.sees("> ");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.ends().0, Some(0));
+}
+
+#[test]
+fn whoever_waits_sees_that_something_happens() {
+    let folder = folder();
+    scripted(
+        folder.path(),
+        "",
+        &[json!({"text": "At last.", "delay_ms": 1500})],
+    );
+    let mut terminal = Terminal::run(folder.path(), &["chat"]);
+    terminal.sees("> ");
+    terminal.line("hi");
+    terminal.sees("waiting for the model");
+    terminal.sees("At last.");
     terminal.sees("> ");
     terminal.keys(CTRL_D);
     assert_eq!(terminal.ends().0, Some(0));
@@ -236,4 +255,45 @@ fn a_server_is_stopped_and_goes_on_where_it_was_stopped() {
         "to go on: `haft chat --server {address}/v1 --response resp_"
     ));
     assert_eq!(terminal.ends().0, Some(0));
+}
+
+#[test]
+fn a_server_that_asks_for_approval_gets_the_word_of_the_person() {
+    let folder = folder();
+    let request = |id: &str, name: &str| {
+        json!({"type": "mcp_approval_request", "id": id, "server_label": "air", "name": name,
+            "arguments": "{\"seat\":\"1A\"}"})
+    };
+    let double = Double::start(vec![
+        ended_with(
+            "resp_1",
+            &[request("mcpr_1", "book"), request("mcpr_2", "pay")],
+        ),
+        ended_with("resp_2", &[request("mcpr_3", "book")]),
+        ended_with("resp_3", &[]),
+    ]);
+    let mut terminal = Terminal::run(folder.path(), &["chat", "--server", &double.address]);
+    terminal.sees("> ");
+    terminal.line("book it");
+    terminal.sees("air/book");
+    terminal.sees("\"seat\": \"1A\"");
+    terminal.sees("may it run?");
+    terminal.line("a");
+    terminal.sees("air/pay");
+    terminal.sees("may it run?");
+    terminal.line("n too dear");
+    terminal.sees("> ");
+    terminal.keys(CTRL_D);
+    terminal.ends();
+    let received = double.received();
+    assert_eq!(received.len(), 3, "the second time nobody is asked");
+    let answer = |id: &str, approve: bool| json!({"type": "mcp_approval_response", "approval_request_id": id, "approve": approve});
+    let mut refusal = answer("mcpr_2", false);
+    refusal["reason"] = "too dear".into();
+    assert_eq!(received[1]["previous_response_id"], "resp_1");
+    assert_eq!(
+        received[1]["input"],
+        json!([answer("mcpr_1", true), refusal])
+    );
+    assert_eq!(received[2]["input"], json!([answer("mcpr_3", true)]));
 }

@@ -9,16 +9,14 @@ use haft::models::Lookup;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct RemoteArguments {
-    /// The server's address, such as `http://127.0.0.1:4141`; `HAFT_SERVER` says the same
-    ///
-    /// Without either it is the server that this folder's `haft.toml` describes. Its key comes from
-    /// `HAFT_API_KEY`, or from a file.
+    /// The server's address, such as `http://127.0.0.1:4141`; `HAFT_SERVER` says the same, else it is
+    /// the server that `haft.toml` describes
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
-    /// The file that holds the key, in place of `HAFT_API_KEY`
+    /// The file that holds the server's key, in place of `HAFT_API_KEY`
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// The configuration that says where the server is; `haft.toml` of this folder if not said
+    /// The configuration, in place of this folder's `haft.toml`
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }

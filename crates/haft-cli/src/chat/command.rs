@@ -1,5 +1,7 @@
 //! What a line that begins with `/` means.
 
+use crate::text::nearest;
+
 /// Every command: its name, what comes behind it, and what it does.
 pub(super) const COMMANDS: [(&str, &str, &str); 9] = [
     ("/help", "", "show this"),
@@ -94,9 +96,8 @@ fn mistake(name: &str, remedy: &str) -> Line {
 }
 
 fn unknown(name: &str) -> Line {
-    let similar = |known: &&str| strsim::damerau_levenshtein(known, name) <= 2;
-    let mut names = COMMANDS.iter().map(|(known, ..)| *known);
-    let meant = match names.find(|known| similar(known)) {
+    let names = COMMANDS.iter().map(|(known, ..)| *known);
+    let meant = match nearest(name, names) {
         Some(known) => format!("did you mean `{known}`?"),
         None => String::from("`/help` shows those that there are"),
     };

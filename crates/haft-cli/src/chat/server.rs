@@ -31,6 +31,8 @@ pub(super) struct Server {
     remote: Remote,
     models: Vec<String>,
     model: Option<String>,
+    /// Who answered last, as the server says.
+    answered: Option<String>,
     tools: Vec<Value>,
     instructions: Option<String>,
     place: Place,
@@ -67,6 +69,7 @@ impl Server {
             remote,
             models,
             model: arguments.model.clone(),
+            answered: None,
             tools: tools.into_iter().map(typed).collect(),
             instructions: arguments.instructions.clone(),
             place,
@@ -78,10 +81,13 @@ impl Server {
         self.remote.base()
     }
 
-    /// Who answers; the server's own choice if nobody made one.
+    /// Who answers: whoever was chosen, else whoever answered last, else the only one.
     pub(super) fn name(&self) -> &str {
-        let first = self.models.first().map_or("", String::as_str);
-        self.model.as_deref().unwrap_or(first)
+        let known = self.model.as_deref().or(self.answered.as_deref());
+        known.unwrap_or(match self.models.as_slice() {
+            [only] => only,
+            _ => "the server's own choice",
+        })
     }
 
     pub(super) fn models(&self) -> Vec<String> {
@@ -150,6 +156,7 @@ impl Server {
             answer.items.extend(output.iter().cloned());
             answer.usage += usage_of(&response);
             answer.response_id = response["id"].as_str().map(str::to_owned);
+            self.answered = response["model"].as_str().map(str::to_owned);
             self.open = OpenCalls::of(&output);
             answer.end = end_of(&response, !self.open.is_empty());
             input = match self.approvals(&output, desk).await? {

@@ -14,6 +14,7 @@ fn source(text: &str) -> Source {
         name: String::from("haft.toml"),
         folder: "/etc/haft".into(),
         text: text.to_owned(),
+        is_there: true,
     }
 }
 

@@ -155,6 +155,10 @@ fn failure(error: &ModelError, address: &Address) -> Failure {
             };
             Failure::new(format!("{what}: {said}")).remedy(wait)
         }
+        (Some(status @ 500..), _) => {
+            Failure::new(format!("the server failed (HTTP {status}): {said}"))
+                .remedy("look at what it logs")
+        }
         (Some(status), _) => Failure::new(format!("the server refuses (HTTP {status}): {said}")),
     }
 }

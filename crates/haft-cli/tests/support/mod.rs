@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+pub(crate) mod double;
 #[cfg(unix)]
 pub(crate) mod terminal;
 
