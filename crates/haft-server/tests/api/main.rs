@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod access;
 mod attack;
 mod breaks;
 mod chat;
@@ -11,6 +12,7 @@ mod defects;
 mod errors;
 #[path = "../../src/stream/legal.rs"]
 mod legal;
+mod limits;
 mod lists;
 mod names;
 mod plain;
@@ -20,6 +22,7 @@ mod state;
 mod stopping;
 mod streaming;
 mod support;
+mod tenants;
 mod tools;
 mod truncation;
 mod websocket;
