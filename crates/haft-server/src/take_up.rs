@@ -101,7 +101,10 @@ async fn resume(
     let app = Arc::clone(app);
     let durable = Durable::new(live, asked);
     Arc::clone(&app).lifetime.spawn(async move {
-        match admission(&app, &durable.live).await {
+        let waiting = app.watch.waiting();
+        let admitted = admission(&app, &durable.live).await;
+        drop(waiting);
+        match admitted {
             Some(permit) => go_live(app, job.admitted(permit), durable),
             None => durable.live.end().await,
         }

@@ -20,6 +20,7 @@ mod reply;
 mod responses;
 mod retrieve;
 mod sse;
+mod trace;
 mod websocket;
 
 use std::panic::AssertUnwindSafe;
@@ -54,6 +55,7 @@ fn paths() -> Paths {
         .delete("/responses/{id}", retrieve::delete)
         .post("/responses/{id}/cancel", background::cancel)
         .get("/responses/{id}/input_items", retrieve::input_items)
+        .get("/responses/{id}/trace", trace::trace)
         .post("/conversations", conversations::create)
         .get("/conversations/{id}", conversations::retrieve)
         .post("/conversations/{id}", conversations::update)

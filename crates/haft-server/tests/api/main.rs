@@ -24,4 +24,5 @@ mod streaming;
 mod support;
 mod tools;
 mod truncation;
+mod watch;
 mod websocket;
