@@ -21,7 +21,7 @@ use crate::options::ServerOptions;
 use crate::sealed::{KeyFileError, SealingKeys};
 use crate::take_up::{TakenUp, take_up};
 use crate::toolkit::of_type;
-use crate::watch::{TimedStore, Watch};
+use crate::watch::{Watch, timed};
 
 /// Where the keys are, in the data folder.
 const KEY_FILE: &str = "sealing-keys";
@@ -175,7 +175,7 @@ impl ServerBuilder {
             app: Arc::new(App {
                 models,
                 catalog: self.catalog,
-                store: TimedStore::new(self.store, &watch),
+                store: timed(self.store, &watch),
                 runs: Arc::new(Semaphore::new(self.options.max_runs)),
                 options: self.options,
                 live: LiveRuns::default(),
@@ -297,6 +297,7 @@ impl Server {
             }
         }
         cleaner.abort();
+        self.app.watch.close().await;
         Ok(())
     }
 }
