@@ -313,7 +313,7 @@ impl Job {
         }
         if let Some(compaction) = self.compaction.take() {
             let goes_on = compaction.goes_on();
-            let compacting = self.watch.compacting();
+            let compacting = RunWatch::compacting();
             let carried = self.plan.compact(compaction, app, &self.place.owner).await;
             self.watch.compacted(&compacting, &carried);
             let carried = match carried {
@@ -410,7 +410,7 @@ impl Job {
             }
         }
         let outcome = stream.finish().await;
-        self.watch.leg(&outcome, self.plan.tools());
+        self.watch.leg(&outcome);
         Ok(Some(outcome))
     }
 
