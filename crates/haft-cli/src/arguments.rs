@@ -5,6 +5,7 @@ mod remote;
 mod responses;
 mod tools;
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use haft::Model;
 use haft::models::{Anthropic, ConfigError, OfflineModel, Ollama, OpenAiChat, OpenAiResponses};
 
-use crate::config::Listen;
+use crate::config::{Age, Listen};
 use crate::terminal::Color;
 
 pub(crate) use self::chat::ChatArguments;
@@ -109,6 +110,8 @@ pub(crate) enum Command {
     /// List, show, wait for and delete what a server has stored
     #[command(subcommand, after_help = RESPONSES_HELP)]
     Responses(ResponsesCommand),
+    /// Make, list and revoke the keys that clients of a server send
+    Keys(KeysArguments),
     /// List, show and call the tools that `haft serve` has with this folder's configuration
     #[command(subcommand)]
     Tools(ToolsCommand),
@@ -171,6 +174,9 @@ pub(crate) struct ServeArguments {
     /// Where responses are kept
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Listen where others can reach it although there is no key: everybody can use it then
+    #[arg(long)]
+    pub(crate) allow_anonymous: bool,
     /// Who answers, in place of the configuration's models: `offline`, or one of
     /// `openai-chat:NAME`, `openai-responses:NAME`, `anthropic:NAME`, `ollama:NAME`
     ///
@@ -179,6 +185,54 @@ pub(crate) struct ServeArguments {
     /// machine. Where there is none, the offline model answers, by rules.
     #[arg(long, value_name = "ADAPTER:NAME")]
     pub(crate) model: Option<ModelChoice>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeysArguments {
+    #[command(subcommand)]
+    pub(crate) what: KeysCommand,
+    /// The server's configuration; `haft.toml` of this folder, if it is there, where none is named
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
+    /// The server's data folder, where the keys are
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Make a key; it is printed this once, alone on standard output
+    ///
+    /// A server that runs takes it over within a second or so. From the first key on, every request
+    /// needs one.
+    Add {
+        /// What to call it
+        name: String,
+        /// Whose responses, conversations and files it opens; those of other tenants it never sees
+        #[arg(long, default_value = "default")]
+        tenant: String,
+        /// How many responses it may ask for in a minute; the server's limit where nothing is said
+        #[arg(long, value_name = "N")]
+        requests_per_minute: Option<NonZeroU32>,
+        /// How many at the same time; the server's limit where nothing is said
+        #[arg(long, value_name = "N")]
+        concurrent: Option<NonZeroU32>,
+        /// How long it works, such as `30d`; until it is revoked where nothing is said
+        #[arg(long, value_name = "TIME")]
+        expires: Option<Age>,
+    },
+    /// Show all keys: whose they are, whether they work, how they end
+    List {
+        /// As JSON, for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a key back; a server that runs refuses it within a second or so
+    Revoke {
+        /// Its id, or its name
+        #[arg(value_name = "ID|NAME")]
+        which: String,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod failure;
 mod init;
+mod keys;
 mod remote;
 mod responses;
 mod screen;
@@ -74,6 +75,10 @@ fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
         Command::Config(command) => settings::perform(&command),
         Command::Completions { shell } => completions(shell),
         Command::Responses(command) => on_one_thread(responses::perform(command)),
+        Command::Keys(arguments) => {
+            keys::keys(arguments)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Demo { show: Show::Loop } => on_one_thread(async {
             let code = ask::ask(ask::QUESTION, &ModelChoice::Offline).await?;
             ask::what_next()?;

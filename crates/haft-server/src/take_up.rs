@@ -2,9 +2,11 @@
 //! failed with the reason why it cannot.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_core::{Owner, StoredResponse};
 
+use crate::access::{Pass, RunPermit};
 use crate::app::{App, Caller, store_failed};
 use crate::durable::{Asked, Checkpoint, Durable};
 use crate::error::{ApiError, ErrorCode};
@@ -13,10 +15,14 @@ use crate::lifetime::stopped;
 use crate::live::LiveRun;
 use crate::orphans::settle_orphan;
 use crate::stream::{Dialect, WireEvent};
+use crate::watch::RequestWatch;
 use crate::wire::{Door, ResponseResource};
 
 /// How many stored events are read at once.
 const EVENT_PAGE: usize = 256;
+
+/// How long a run that finds no room waits before it asks again.
+const ADMISSION_PAUSE: Duration = Duration::from_millis(500);
 
 /// What became of the responses that were left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,6 +77,8 @@ async fn resume(
     let fresh = job.translator;
     job.translator = fresh.restored(resource, told, log).ok_or_else(stopped)?;
     job.place.input.clone_from(&orphan.input);
+    let trace = run.as_ref().and_then(|run| run.trace.clone());
+    job.watch.resumed(&orphan.id, trace);
     if let Some(run) = run {
         let planned = job.plan.conversation.len();
         if run.planned_items > 0 && run.planned_items != planned {
@@ -92,13 +100,24 @@ async fn resume(
     let app = Arc::clone(app);
     let durable = Durable::new(live, asked);
     Arc::clone(&app).lifetime.spawn(async move {
-        // There are as many as there were before, when each of them was admitted.
-        let Ok(permit) = Arc::clone(&app.runs).acquire_owned().await else {
-            return;
-        };
-        go_live(app, job.admitted(permit), durable);
+        match admission(&app, &durable.live).await {
+            Some(permit) => go_live(app, job.admitted(permit), durable),
+            None => durable.live.end().await,
+        }
     });
     Ok(())
+}
+
+/// Room for a run, however long that takes; none if the server stops first.
+async fn admission(app: &App, live: &LiveRun) -> Option<RunPermit> {
+    let pass = Pass::of_tenant(live.owner.clone());
+    while !app.lifetime.is_stopping() {
+        match pass.begin_run(&app.line).await {
+            Ok(permit) => return Some(permit),
+            Err(_) => tokio::time::sleep(ADMISSION_PAUSE).await,
+        }
+    }
+    None
 }
 
 /// What a request comes to now, and whether its events are kept.
@@ -110,10 +129,12 @@ async fn plan_again(
 ) -> Result<(Unadmitted, bool), ApiError> {
     let caller = Caller {
         owner: owner.clone(),
+        pass: Pass::of_tenant(owner.clone()),
         // Events are kept in the specification's words; each reader gets his own.
         dialect: Dialect::OpenResponses,
         request_id: asked.request_id.clone(),
         wants_vendor_events: asked.wants_vendor_events,
+        watch: RequestWatch::default(),
     };
     let items = orphan.input.iter();
     let items = items.filter_map(|item| serde_json::from_str(item.json.get()).ok());

@@ -12,6 +12,7 @@ mod excerpt;
 mod file;
 mod keys;
 mod layered;
+mod limits;
 mod models;
 mod resolve;
 mod serde_words;
@@ -26,8 +27,8 @@ pub(crate) use complaint::{Complaint, Place};
 pub(crate) use document::Source;
 pub(crate) use door::{Door, door};
 pub(crate) use keys::{KeySource, read as read_key};
-pub(crate) use resolve::{Flags, Resolved, resolve};
-pub(crate) use values::Listen;
+pub(crate) use resolve::{Flags, Resolved, data_dir, resolve};
+pub(crate) use values::{Age, Listen};
 pub(crate) use variables::Variables;
 
 /// What a configuration says to those who need neither its models nor its keys.

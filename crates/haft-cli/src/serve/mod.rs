@@ -6,13 +6,14 @@
 
 pub(crate) mod choice;
 mod log;
-mod prepare;
+pub(crate) mod prepare;
 mod server;
 mod stop;
 mod welcome;
 
 use std::error::Error;
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use haft::models::{Lookup, probe, process_environment};
 
@@ -43,16 +44,22 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     let listener = prepare::listener(&config.listen).await?;
     let address = listener.local_addr().map_err(Failure::of_listening)?;
     let server = server::build(&config, &choice, &data_dir, &process_environment)?;
+    if !server.needs_key() && !config.allow_anonymous {
+        prepare::only_this_machine(&address, &data_dir)?;
+    }
     let page = Welcome {
         address,
         config: &config,
         choice: &choice,
         tools: server.tools(),
         data_dir: &data_dir,
+        needs_key: server.needs_key(),
     };
     // Whoever started it may not read along; the server runs all the same.
     let _ = write!(io::stdout(), "{page}").and_then(|()| io::stdout().flush());
-    server.serve(listener, signals.stop()).await?;
+    // A run that is cancelled has as long again to end.
+    let patience = config.drain_wait + 2 * config.stop_wait + Duration::from_secs(5);
+    server.serve(listener, signals.stop(patience)).await?;
     tracing::info!("stopped");
     Ok(())
 }
@@ -72,6 +79,7 @@ pub(crate) async fn configured(
     let flags = Flags {
         listen: arguments.listen,
         data_dir: arguments.data_dir,
+        allow_anonymous: arguments.allow_anonymous,
         model,
         has_no_door: door == Door::None,
     };

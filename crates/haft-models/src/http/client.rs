@@ -186,6 +186,14 @@ async fn exchange(
     Ok(response)
 }
 
+fn is_page(answer: &Response) -> bool {
+    let kind = answer.headers().get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    kind.trim_start()
+        .to_ascii_lowercase()
+        .starts_with("text/html")
+}
+
 /// The body of an answer; without success it is an error.
 async fn succeeded(
     answer: Response,
@@ -197,14 +205,6 @@ async fn succeeded(
     } else {
         Err(refused(answer, timeouts, &endpoint.redactor()).await)
     }
-}
-
-fn is_page(answer: &Response) -> bool {
-    let kind = answer.headers().get(CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
-    kind.trim_start()
-        .to_ascii_lowercase()
-        .starts_with("text/html")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

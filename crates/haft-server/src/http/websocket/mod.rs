@@ -8,6 +8,7 @@ use std::sync::Arc;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::response::Response;
+use tracing::Instrument as _;
 
 use crate::app::{App, Caller};
 use crate::error::{ApiError, ErrorCode};
@@ -26,5 +27,9 @@ pub(super) fn open(
     })?;
     let limit = app.options.max_body_bytes;
     let upgrade = upgrade.max_message_size(limit).max_frame_size(limit);
-    Ok(upgrade.on_upgrade(move |socket| Connection::new(socket, app, caller).run()))
+    let span = tracing::Span::current();
+    Ok(upgrade.on_upgrade(move |socket| {
+        let served = Connection::new(socket, app, caller).run();
+        served.instrument(span)
+    }))
 }
