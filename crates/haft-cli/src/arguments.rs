@@ -1,5 +1,9 @@
 //! What the command line may say.
 
+mod remote;
+mod responses;
+
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -9,7 +13,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use haft::Model;
 use haft::models::{Anthropic, ConfigError, OfflineModel, Ollama, OpenAiChat, OpenAiResponses};
 
-use crate::config::Listen;
+use crate::config::{Age, Listen};
+use crate::terminal::Color;
+
+pub(crate) use self::remote::RemoteArguments;
+pub(crate) use self::responses::{
+    DeleteArguments, ListArguments, ResponsesCommand, ShowArguments, WaitArguments,
+};
 
 /// haft, the handle between a language model and its tools.
 ///
@@ -19,6 +29,16 @@ use crate::config::Listen;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    /// When to use colours
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        display_order = 900
+    )]
+    pub(crate) color: Color,
 }
 
 #[derive(Debug, Subcommand)]
@@ -27,6 +47,11 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Write a `haft.toml` with every key, its default and what it is for
     Init(InitArguments),
+    /// List, show, wait for and delete what a server has stored
+    #[command(subcommand)]
+    Responses(ResponsesCommand),
+    /// Make, list and revoke the keys that clients of a server send
+    Keys(KeysArguments),
     /// Show what haft does; needs no network, no key and no model
     Demo {
         /// What to show
@@ -59,6 +84,9 @@ pub(crate) struct ServeArguments {
     /// Where responses are kept
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Listen where others can reach it although there is no key: everybody can use it then
+    #[arg(long)]
+    pub(crate) allow_anonymous: bool,
     /// Who answers, in place of the configuration's models: `offline`, or one of
     /// `openai-chat:NAME`, `openai-responses:NAME`, `anthropic:NAME`, `ollama:NAME`
     ///
@@ -67,6 +95,54 @@ pub(crate) struct ServeArguments {
     /// machine. Where there is none, the offline model answers, by rules.
     #[arg(long, value_name = "ADAPTER:NAME")]
     pub(crate) model: Option<ModelChoice>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeysArguments {
+    #[command(subcommand)]
+    pub(crate) what: KeysCommand,
+    /// The server's configuration; `haft.toml` of this folder, if it is there, where none is named
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
+    /// The server's data folder, where the keys are
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Make a key; it is printed this once, alone on standard output
+    ///
+    /// A server that runs takes it over within a second or so. From the first key on, every request
+    /// needs one.
+    Add {
+        /// What to call it
+        name: String,
+        /// Whose responses, conversations and files it opens; those of other tenants it never sees
+        #[arg(long, default_value = "default")]
+        tenant: String,
+        /// How many responses it may ask for in a minute; the server's limit where nothing is said
+        #[arg(long, value_name = "N")]
+        requests_per_minute: Option<NonZeroU32>,
+        /// How many at the same time; the server's limit where nothing is said
+        #[arg(long, value_name = "N")]
+        concurrent: Option<NonZeroU32>,
+        /// How long it works, such as `30d`; until it is revoked where nothing is said
+        #[arg(long, value_name = "TIME")]
+        expires: Option<Age>,
+    },
+    /// Show all keys: whose they are, whether they work, how they end
+    List {
+        /// As JSON, for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a key back; a server that runs refuses it within a second or so
+    Revoke {
+        /// Its id, or its name
+        #[arg(value_name = "ID|NAME")]
+        which: String,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -4,8 +4,14 @@ mod arguments;
 mod ask;
 mod config;
 mod demo;
+mod failure;
 mod init;
+mod keys;
+mod remote;
+mod responses;
+mod screen;
 mod serve;
+mod terminal;
 mod text;
 mod tools;
 
@@ -18,11 +24,14 @@ use tokio::runtime::Builder;
 
 use crate::arguments::{Arguments, Command, ModelChoice, ServeArguments, Show};
 use crate::config::Complaint;
+use crate::terminal::Color;
+use crate::text::printable;
 
 /// What a command ends with if it was told nonsense; the same as for a wrong argument.
 const MISTAKEN: u8 = 2;
 
 fn main() -> ExitCode {
+    Color::of_arguments(std::env::args_os()).apply();
     let command = Arguments::parse().command;
     match perform(command.unwrap_or_else(|| Command::Serve(ServeArguments::default()))) {
         Ok(code) => code,
@@ -32,7 +41,7 @@ fn main() -> ExitCode {
             let _ = match error.downcast_ref::<Complaint>() {
                 // It begins with the place, for editors and people who know where to look.
                 Some(complaint) => writeln!(io::stderr(), "{complaint}"),
-                None => writeln!(io::stderr(), "haft: {error}"),
+                None => writeln!(io::stderr(), "haft: {}", printable(&error.to_string())),
             };
             if error.is::<Complaint>() {
                 ExitCode::from(MISTAKEN)
@@ -52,6 +61,11 @@ fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         }
         Command::Init(arguments) => {
             init::init(&arguments)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Responses(command) => on_one_thread(responses::perform(command)),
+        Command::Keys(arguments) => {
+            keys::keys(arguments)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Demo { show: Show::Loop } => on_one_thread(async {

@@ -12,8 +12,9 @@ use haft_core::{
 };
 use haft_engine::{End, EventKind, FailedReason, Outcome, Session, Step};
 use serde_json::value::{RawValue, to_raw_value};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
+use crate::access::RunPermit;
 use crate::app::{App, ConversationLock, now, store_failed};
 use crate::compaction::{Compaction, Halt, item_of};
 use crate::durable::{Durable, RunSoFar, items_in_common};
@@ -163,7 +164,7 @@ pub(crate) struct Job {
     pub(crate) so_far: Option<RunSoFar>,
     /// Held until the run is over.
     pub(crate) lock: Option<ConversationLock>,
-    pub(crate) permit: OwnedSemaphorePermit,
+    pub(crate) permit: RunPermit,
     pub(crate) watch: RunWatch,
 }
 

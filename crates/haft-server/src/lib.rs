@@ -14,6 +14,7 @@
 //! business. It must never show one owner's records to another, store what was asked not to be, or
 //! tell a client what only a provider may know.
 
+pub mod access;
 mod app;
 mod chat;
 mod compaction;
@@ -24,6 +25,7 @@ mod durable;
 mod error;
 mod estimate;
 mod failure;
+mod health;
 mod history;
 mod http;
 mod lifetime;
@@ -32,6 +34,7 @@ mod models;
 mod options;
 mod orphans;
 mod plan;
+mod private_file;
 mod sealed;
 mod server;
 mod stream;
@@ -42,6 +45,7 @@ mod watch;
 mod wire;
 
 pub use error::{ApiError, ErrorBody, ErrorCode};
+pub use http::Route;
 pub use models::ModelEntry;
 pub use options::{ApiKey, DialectChoice, ServerOptions};
 pub use sealed::KeyFileError;

@@ -13,6 +13,9 @@ use super::layered::{Fault, Layered, Spot};
 use super::serde_words::{Kind, Unknown, nearest, reworded, unknown};
 use super::variables::Variables;
 
+/// The file that is read where no other is named.
+const USUAL_FILE: &str = "haft.toml";
+
 /// How large a file may be.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -52,8 +55,16 @@ impl Source {
         Ok(Self { name, folder, text })
     }
 
+    /// The file that is named, which must be there, or the usual one, which need not.
+    pub(crate) fn named_or_usual(named: Option<&Path>) -> Result<Self, Complaint> {
+        match named {
+            Some(path) => Self::read(path),
+            None => Self::read_if_there(Path::new(USUAL_FILE)),
+        }
+    }
+
     /// The same where it need not be there: then it says nothing.
-    pub(crate) fn read_if_there(path: &Path) -> Result<Self, Complaint> {
+    fn read_if_there(path: &Path) -> Result<Self, Complaint> {
         match path.try_exists() {
             Ok(false) => Ok(Self {
                 name: path.display().to_string(),

@@ -7,10 +7,12 @@
 
 mod complaint;
 mod document;
+mod door;
 mod excerpt;
 mod file;
 mod keys;
 mod layered;
+mod limits;
 mod models;
 mod resolve;
 mod serde_words;
@@ -19,9 +21,10 @@ mod variables;
 
 pub(crate) use complaint::{Complaint, Place};
 pub(crate) use document::Source;
-pub(crate) use keys::KeySource;
-pub(crate) use resolve::{Flags, Resolved, resolve};
-pub(crate) use values::Listen;
+pub(crate) use door::{Door, door};
+pub(crate) use keys::{KeySource, read as read_key};
+pub(crate) use resolve::{Flags, Resolved, data_dir, resolve};
+pub(crate) use values::{Age, Listen};
 pub(crate) use variables::Variables;
 
 #[cfg(test)]

@@ -123,4 +123,9 @@ fn no_key_is_left_out() {
     }
     assert!(wanted.contains("allowed_origins") && wanted.contains("header_timeout"));
     assert!(wanted.contains("exact_window"), "{wanted:?}");
+    for key in [
+        "failover", "failures", "open", "longest", "every", "timeout",
+    ] {
+        assert!(told.contains(key), "{key} is not in the template");
+    }
 }

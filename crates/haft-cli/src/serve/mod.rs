@@ -5,28 +5,24 @@
 //! use it. It decides nothing about requests; that is the server's own.
 
 mod choice;
-mod failure;
 mod log;
-mod prepare;
+pub(crate) mod prepare;
 mod server;
 mod stop;
 mod welcome;
 
 use std::error::Error;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::time::Duration;
 
 use haft::models::{Lookup, probe, process_environment};
 
 use self::choice::Choice;
-use self::failure::Failure;
 use self::stop::Signals;
 use self::welcome::Welcome;
 use crate::arguments::ServeArguments;
-use crate::config::{Complaint, Flags, Resolved, Source, Variables, resolve};
-
-/// The file that is read where no other is named.
-const USUAL_FILE: &str = "haft.toml";
+use crate::config::{Flags, Resolved, Source, Variables, resolve};
+use crate::failure::Failure;
 
 /// Serves until somebody says stop.
 pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error>> {
@@ -37,16 +33,22 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     let listener = prepare::listener(&config.listen).await?;
     let address = listener.local_addr().map_err(Failure::of_listening)?;
     let server = server::build(&config, &choice, &data_dir, &process_environment)?;
+    if !server.needs_key() && !config.allow_anonymous {
+        prepare::only_this_machine(&address, &data_dir)?;
+    }
     let page = Welcome {
         address,
         config: &config,
         choice: &choice,
         tools: server.tools(),
         data_dir: &data_dir,
+        needs_key: server.needs_key(),
     };
     // Whoever started it may not read along; the server runs all the same.
     let _ = write!(io::stdout(), "{page}").and_then(|()| io::stdout().flush());
-    server.serve(listener, signals.stop()).await?;
+    // A run that is cancelled has as long again to end.
+    let patience = config.drain_wait + 2 * config.stop_wait + Duration::from_secs(5);
+    server.serve(listener, signals.stop(patience)).await?;
     tracing::info!("stopped");
     Ok(())
 }
@@ -56,7 +58,7 @@ async fn configured(
     arguments: ServeArguments,
     lookup: Lookup<'_>,
 ) -> Result<(Resolved, Choice), Box<dyn Error>> {
-    let source = read(arguments.config.as_deref())?;
+    let source = Source::named_or_usual(arguments.config.as_deref())?;
     let variables = Variables::from_environment(std::env::vars_os())?;
     let model = match &arguments.model {
         Some(model) => Some(choice::by_flag(model, lookup)?),
@@ -65,6 +67,7 @@ async fn configured(
     let flags = Flags {
         listen: arguments.listen,
         data_dir: arguments.data_dir,
+        allow_anonymous: arguments.allow_anonymous,
         model,
     };
     let is_flagged = flags.model.is_some();
@@ -80,12 +83,4 @@ async fn configured(
     };
     let choice = choice.with_default(config.default_model.take());
     Ok((config, choice))
-}
-
-/// The file that is named, which must be there, or the usual one, which need not.
-fn read(named: Option<&Path>) -> Result<Source, Complaint> {
-    match named {
-        Some(path) => Source::read(path),
-        None => Source::read_if_there(Path::new(USUAL_FILE)),
-    }
 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use haft::Catalog;
 use haft::models::http::Http;
-use haft::models::{Backend, Lookup};
+use haft::models::{Lookup, pools};
 use haft_hosted::HostedOptions;
 use haft_server::{ApiKey, ModelEntry, Server, ServerOptions};
 use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
 use super::choice::Choice;
-use super::failure::Failure;
 use crate::config::Resolved;
+use crate::failure::Failure;
 
 /// The file in the data folder that keeps responses and conversations.
 const STORE: &str = "haft.db";
@@ -48,11 +48,10 @@ pub(super) fn build(
         .data_dir(data_dir)
         .catalog(catalog)
         .options(options(config, choice));
-    let http = Http::default();
-    for model in &choice.models {
-        let backend = Backend::from_config_with(model, lookup, &http).map_err(told)?;
-        let entry = ModelEntry::from_backend(model.name.clone(), model.aliases.clone(), backend);
-        builder = builder.model(entry);
+    let pools = pools(&choice.models, lookup, &Http::default()).map_err(told)?;
+    for (model, pool) in choice.models.iter().zip(pools) {
+        let aliases = model.aliases.clone();
+        builder = builder.model(ModelEntry::from_pool(&model.name, aliases, pool));
     }
     let server = builder.build().map_err(told)?;
     Ok(Ready { server, tools })
@@ -62,6 +61,11 @@ impl Ready {
     /// The types of the tools that requests can name.
     pub(super) fn tools(&self) -> &[String] {
         &self.tools
+    }
+
+    /// Whether clients must send a key.
+    pub(super) fn needs_key(&self) -> bool {
+        self.server.needs_key()
     }
 
     /// Answers until `stop` is done, then ends what runs.
@@ -103,6 +107,10 @@ fn options(config: &Resolved, choice: &Choice) -> ServerOptions {
         unsupported_tools: config.unsupported_tools,
         max_body_bytes: config.max_body_bytes,
         max_runs: config.max_runs,
+        drain_wait: config.drain_wait,
+        stop_wait: config.stop_wait,
+        limits: config.limits,
+        allow_anonymous: config.allow_anonymous,
         api_key: api_key.map(|key| ApiKey::new(key.secret.expose())),
         allowed_origins: origins.map(|it| it.as_str().to_owned()).collect(),
         default_model: Some(choice.default_model.clone()),

@@ -79,6 +79,17 @@ impl Running {
 
 /// Sends one request and gives status and body, chunks put together.
 pub(crate) fn request(address: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+    request_with(address, method, path, "", body)
+}
+
+/// The same, with headers, each with the end of its line.
+pub(crate) fn request_with(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> (u16, String) {
     use std::io::{Read as _, Write as _};
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     let patience = std::time::Duration::from_secs(30);
@@ -87,7 +98,7 @@ pub(crate) fn request(address: &str, method: &str, path: &str, body: &str) -> (u
     write!(
         stream,
         "{method} /v1{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
-         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+         content-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
     )
     .unwrap();
     let mut answer = String::new();

@@ -81,11 +81,7 @@ impl Http {
         let request = self.client(endpoint)?.post(endpoint.url(path)).body(body);
         let request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let answer = exchange(endpoint, path, request, accept, timeouts).await?;
-        if answer.status().is_success() {
-            Ok(Body::new(answer, *timeouts, endpoint.redactor()))
-        } else {
-            Err(refused(answer, timeouts, &endpoint.redactor()).await)
-        }
+        succeeded(answer, endpoint, timeouts).await
     }
 
     /// Sends `body` to `path` below the endpoint and takes any answer, so that it can be passed on.
@@ -120,13 +116,38 @@ impl Http {
         path: &str,
         timeouts: &Timeouts,
     ) -> Result<Body, ModelError> {
-        let request = self.client(endpoint)?.get(endpoint.url(path));
-        let answer = exchange(endpoint, path, request, "application/json", timeouts).await?;
-        if answer.status().is_success() {
-            Ok(Body::new(answer, *timeouts, endpoint.redactor()))
-        } else {
-            Err(refused(answer, timeouts, &endpoint.redactor()).await)
+        self.query(endpoint, path, &[], "application/json", timeouts)
+            .await
+    }
+
+    /// The same with names and values behind the `?`, for an answer of this type.
+    pub async fn query(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        parameters: &[(&str, &str)],
+        accept: &'static str,
+        timeouts: &Timeouts,
+    ) -> Result<Body, ModelError> {
+        let mut url = endpoint.url(path);
+        if !parameters.is_empty() {
+            url.query_pairs_mut().extend_pairs(parameters);
         }
+        let request = self.client(endpoint)?.get(url);
+        let answer = exchange(endpoint, path, request, accept, timeouts).await?;
+        succeeded(answer, endpoint, timeouts).await
+    }
+
+    /// Removes what is at `path` below the endpoint. An answer that is no success is an error.
+    pub async fn delete(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        timeouts: &Timeouts,
+    ) -> Result<Body, ModelError> {
+        let request = self.client(endpoint)?.delete(endpoint.url(path));
+        let answer = exchange(endpoint, path, request, "application/json", timeouts).await?;
+        succeeded(answer, endpoint, timeouts).await
     }
 
     fn client(&self, endpoint: &Endpoint) -> Result<&Client, ModelError> {
@@ -171,6 +192,19 @@ fn is_page(answer: &Response) -> bool {
     kind.trim_start()
         .to_ascii_lowercase()
         .starts_with("text/html")
+}
+
+/// The body of an answer; without success it is an error.
+async fn succeeded(
+    answer: Response,
+    endpoint: &Endpoint,
+    timeouts: &Timeouts,
+) -> Result<Body, ModelError> {
+    if answer.status().is_success() {
+        Ok(Body::new(answer, *timeouts, endpoint.redactor()))
+    } else {
+        Err(refused(answer, timeouts, &endpoint.redactor()).await)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,9 +26,9 @@ pub(super) async fn compact(
     let (request, _) = responses::receive(&app, request, Door::Compact).await?;
     let entry = app.models.find(request.model.as_deref())?;
     let model = &entry.model;
+    let _permit = app.admit(&caller).await?;
     let context = app.context(&caller, &request, None).await?;
     check_calls(&context)?;
-    let _permit = app.admit()?;
     let stopping = StopOnDrop(Cancel::new());
     let writing = Writing {
         model,

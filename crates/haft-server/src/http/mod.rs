@@ -6,10 +6,16 @@ mod caller;
 mod chat;
 mod compact;
 mod conversations;
+mod counts;
+mod door;
+mod health;
+mod list;
+mod metering;
 mod metrics;
 mod models;
 mod origin;
 mod path;
+mod paths;
 mod reply;
 mod responses;
 mod retrieve;
@@ -25,7 +31,6 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use futures_util::FutureExt as _;
 use tracing::Instrument as _;
 
@@ -34,50 +39,55 @@ use crate::error::{ApiError, ErrorCode};
 
 pub(crate) use background::go_live;
 pub(crate) use caller::sane_request_id;
+pub use paths::Route;
 pub(crate) use responses::{Unadmitted, arrange, read};
 
+use paths::Paths;
+
 /// All paths of the API.
-pub(crate) fn router(app: Arc<App>) -> Router {
-    let v1 = Router::new()
-        .route(
-            "/responses",
-            post(responses::create).get(websocket::upgrade),
-        )
-        .route("/responses/input_tokens", post(responses::input_tokens))
-        .route("/responses/compact", post(compact::compact))
-        .route(
-            "/responses/{id}",
-            get(retrieve::retrieve).delete(retrieve::delete),
-        )
-        .route("/responses/{id}/cancel", post(background::cancel))
-        .route("/responses/{id}/input_items", get(retrieve::input_items))
-        .route("/responses/{id}/trace", get(trace::trace))
-        .route("/conversations", post(conversations::create))
-        .route(
-            "/conversations/{id}",
-            get(conversations::retrieve)
-                .post(conversations::update)
-                .delete(conversations::delete),
-        )
-        .route(
-            "/conversations/{id}/items",
-            get(conversations::list).post(conversations::add),
-        )
-        .route(
+fn paths() -> Paths {
+    Paths::below("/v1")
+        .post_metered("/responses", responses::create)
+        .get("/responses", list::list_or_upgrade)
+        .post_metered("/responses/input_tokens", responses::input_tokens)
+        .post_metered("/responses/compact", compact::compact)
+        .get("/responses/{id}", retrieve::retrieve)
+        .delete("/responses/{id}", retrieve::delete)
+        .post("/responses/{id}/cancel", background::cancel)
+        .get("/responses/{id}/input_items", retrieve::input_items)
+        .get("/responses/{id}/trace", trace::trace)
+        .post("/conversations", conversations::create)
+        .get("/conversations/{id}", conversations::retrieve)
+        .post("/conversations/{id}", conversations::update)
+        .delete("/conversations/{id}", conversations::delete)
+        .get("/conversations/{id}/items", conversations::list)
+        .post("/conversations/{id}/items", conversations::add)
+        .get("/conversations/{id}/items/{item_id}", conversations::item)
+        .delete(
             "/conversations/{id}/items/{item_id}",
-            get(conversations::item).delete(conversations::delete_item),
+            conversations::delete_item,
         )
-        .route("/chat/completions", post(chat::complete))
-        .route("/models", get(models::list))
-        .route("/models/{id}", get(models::retrieve));
-    Router::new()
-        .nest("/v1", v1)
+        .post_metered("/chat/completions", chat::complete)
+        .get("/models", models::list)
+        .get("/models/{id}", models::retrieve)
+}
+
+/// The list of them.
+pub(crate) fn routes() -> Vec<Route> {
+    paths().into_routes()
+}
+
+pub(crate) fn router(app: Arc<App>) -> Router {
+    paths()
+        .into_router()
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
         // Outside of the envelope: it has a door of its own, and those who look are not counted.
-        .route("/metrics", get(metrics::metrics))
-        .with_state(app)
+        .route("/metrics", axum::routing::get(metrics::metrics))
+        .with_state(Arc::clone(&app))
+        // Beside the envelope: who asks for these has no key, and asks every few seconds.
+        .merge(health::router(app))
 }
 
 async fn unknown_path(uri: Uri) -> ApiError {
@@ -97,14 +107,18 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
 async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let request_id = sane_request_id(request.headers());
     let mut watched = app.watch.request(&request, &request_id);
+    app.keyring.refresh().await;
     // Of a level that is shown wherever anything is: every line of the log says which request it is.
     let span = tracing::error_span!("request", request_id);
-    let origin = origin::allowed(&app, request.headers());
+    let (uri, headers) = (request.uri(), request.headers());
+    let origin = door::check_headers(&app.options.limits, uri, headers)
+        .and_then(|()| door::check_host(&app, uri, headers))
+        .and_then(|()| origin::allowed(&app, headers));
     let admitted =
         origin.as_ref().map_err(Clone::clone).and_then(|origin| {
             match origin::preflight(request.method(), origin.as_ref()) {
                 Some(answer) => Ok(Err(answer)),
-                None => caller::recognise(&app, request.headers(), &request_id).map(Ok),
+                None => caller::recognise(&app, headers, &request_id).map(Ok),
             }
         });
     let mut response = match admitted {

@@ -7,9 +7,9 @@ use axum::http::HeaderValue;
 use axum::response::Response;
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::{background, body, reply, sse};
+use super::{background, body, counts, reply, sse};
+use crate::access::RunPermit;
 use crate::app::{App, Caller, ConversationLock};
 use crate::compaction::Compaction;
 use crate::context::{Context, Remembered};
@@ -31,6 +31,7 @@ pub(super) async fn create(
     let request = Arc::new(request);
     let job = prepare(&app, &caller, &request, None).await?;
     let warning = warning(&job);
+    let witness = job.plan.witness.clone();
     let mut response = if request.background {
         background::start(app, &caller, &request, &body, job).await?
     } else if request.stream {
@@ -45,6 +46,7 @@ pub(super) async fn create(
     if let Some(warning) = warning {
         response.headers_mut().insert("haft-warning", warning);
     }
+    reply::name_stand_ins(&mut response, &witness);
     Ok(response)
 }
 
@@ -64,6 +66,7 @@ pub(super) async fn receive(
 
 /// Reads a body by the words that this server knows.
 pub(crate) fn read(app: &App, body: Value, door: Door) -> Result<CreateRequest, ApiError> {
+    counts::check_request(&body, &app.options.limits)?;
     let is_vendor_type = |tool_type: &str| app.is_vendor_type(tool_type);
     let words = Vocabulary {
         is_vendor_type: &is_vendor_type,
@@ -79,8 +82,12 @@ pub(crate) async fn prepare(
     request: &Arc<CreateRequest>,
     memory: Option<&Remembered>,
 ) -> Result<Job, ApiError> {
+    // A model that does not exist is told before anybody waits for it.
+    app.models.find(request.model.as_deref())?;
+    // Those who wait for their turn hold nothing but what they sent.
+    let permit = app.admit(caller).await?;
     let unadmitted = arrange(app, caller, request, memory).await?;
-    Ok(unadmitted.admitted(app.admit()?))
+    Ok(unadmitted.admitted(permit))
 }
 
 /// A job that nobody has let in yet.
@@ -97,7 +104,7 @@ pub(crate) struct Unadmitted {
 }
 
 impl Unadmitted {
-    pub(crate) fn admitted(self, permit: OwnedSemaphorePermit) -> Job {
+    pub(crate) fn admitted(self, permit: RunPermit) -> Job {
         Job {
             plan: self.plan,
             translator: self.translator,
@@ -120,8 +127,6 @@ pub(crate) async fn arrange(
     request: &Arc<CreateRequest>,
     memory: Option<&Remembered>,
 ) -> Result<Unadmitted, ApiError> {
-    // A model that does not exist is told before anything is looked up.
-    app.models.find(request.model.as_deref())?;
     let context = app.context(caller, request, memory).await?;
     let (mut plan, translator, mut context) = plan(app, caller, request, context).await?;
     let compaction = compaction(&plan, request, &context)?;

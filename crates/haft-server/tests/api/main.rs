@@ -3,14 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod attack;
+mod backends;
 mod breaks;
 mod chat;
 mod compaction;
 mod contexts;
 mod defects;
 mod errors;
+mod health;
 #[path = "../../src/stream/legal.rs"]
 mod legal;
+mod lists;
 mod names;
 mod plain;
 mod raw;

@@ -1,4 +1,4 @@
-//! Why a server cannot start, and what to do about it.
+//! Why a command cannot do what it was told, and what to do about it.
 
 use std::fmt;
 use std::io;
