@@ -112,8 +112,8 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
 /// Lets in who may come in, and names every request.
 async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let request_id = sane_request_id(request.headers());
-    app.keyring.refresh().await;
     let mut watched = app.watch.request(&request, &request_id);
+    app.keyring.refresh().await;
     // Of a level that is shown wherever anything is: every line of the log says which request it is.
     let span = tracing::error_span!("request", request_id);
     let (uri, headers) = (request.uri(), request.headers());

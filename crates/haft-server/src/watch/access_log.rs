@@ -17,6 +17,7 @@ pub(super) fn write(request: &RequestEnd<'_>, notes: &Notes) {
         cut = request.is_cut.then_some(true),
         request_id = request.request_id,
         tenant = request.tenant,
+        key = request.key,
         client = request.client.map(tracing::field::display),
         response = notes.response_id.as_deref(),
         model = notes.model.as_deref(),

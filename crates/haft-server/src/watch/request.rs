@@ -11,13 +11,14 @@ use axum::body::HttpBody as _;
 use axum::extract::{ConnectInfo, MatchedPath, Request};
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use haft_core::{Owner, Usage};
+use haft_core::Usage;
 
 use super::Watch;
 use super::access_log;
 use super::body::Counted;
 use super::metrics::{Name, RequestLabels, RouteLabels, Word};
 use super::spans::{Place, RequestSpan};
+use crate::access::Pass;
 use crate::app::Caller;
 
 /// The status of a request whose client went away before it was answered.
@@ -54,6 +55,8 @@ pub(super) struct RequestEnd<'e> {
     pub(super) is_cut: bool,
     pub(super) request_id: &'e str,
     pub(super) tenant: Option<&'e str>,
+    /// The id of the key.
+    pub(super) key: Option<&'e str>,
     pub(super) client: Option<IpAddr>,
 }
 
@@ -105,7 +108,7 @@ pub(crate) struct Watched {
     method: Word,
     request_id: String,
     client: Option<IpAddr>,
-    tenant: Option<Owner>,
+    pass: Option<Pass>,
     status: u16,
     bytes: u64,
     is_stream: bool,
@@ -136,7 +139,7 @@ impl Watched {
         let span = watch.tracer.message(opening.place);
         let id = &caller.request_id;
         let mut watched = Self::begin(watch, span, "/v1/responses", WEBSOCKET, id);
-        watched.tenant = Some(caller.owner.clone());
+        watched.pass = Some(caller.pass.clone());
         watched.come_from(opening.client);
         watched
     }
@@ -158,7 +161,7 @@ impl Watched {
             method,
             request_id: request_id.to_owned(),
             client: None,
-            tenant: None,
+            pass: None,
             status: CLIENT_GONE,
             bytes: 0,
             is_stream: false,
@@ -173,7 +176,7 @@ impl Watched {
 
     /// It is known who asks.
     pub(crate) fn asked_by(&mut self, caller: &Caller) {
-        self.tenant = Some(caller.owner.clone());
+        self.pass = Some(caller.pass.clone());
     }
 
     /// It was answered, in another way than by a body.
@@ -237,7 +240,8 @@ impl Drop for Watched {
             bytes: self.bytes,
             is_cut: self.is_cut,
             request_id: &self.request_id,
-            tenant: self.tenant.as_ref().map(Owner::as_str),
+            tenant: self.pass.as_ref().map(|pass| pass.owner().as_str()),
+            key: self.pass.as_ref().map(Pass::key_id),
             client: self.client,
         };
         self.span.end(&end);
