@@ -52,6 +52,9 @@ pub(crate) enum Command {
     Responses(ResponsesCommand),
     /// Make, list and revoke the keys that clients of a server send
     Keys(KeysArguments),
+    /// Show what a configuration can say
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Show what haft does; needs no network, no key and no model
     Demo {
         /// What to show
@@ -71,6 +74,14 @@ pub(crate) enum Command {
         #[arg(long, default_value = "offline")]
         model: ModelChoice,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show every key with its type, its default and its meaning, as Markdown
+    Reference,
+    /// Show the JSON Schema of `haft.toml`, for editors that check and complete what is written
+    Schema,
 }
 
 #[derive(Debug, Default, Args)]

@@ -11,6 +11,7 @@ mod remote;
 mod responses;
 mod screen;
 mod serve;
+mod settings;
 mod terminal;
 mod text;
 mod tools;
@@ -68,6 +69,7 @@ fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
             keys::keys(arguments)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Config(command) => settings::perform(&command),
         Command::Demo { show: Show::Loop } => on_one_thread(async {
             let code = ask::ask(ask::QUESTION, &ModelChoice::Offline).await?;
             ask::what_next()?;
