@@ -83,7 +83,9 @@ fn tidy(schema: &mut Map<String, Value>) {
     }
     if let Some(Value::String(description)) = schema.get_mut("description") {
         let first = description.split("\n\n").next().unwrap_or_default();
-        *description = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        // A name, which stands in the sources as if it were code.
+        *description = first.replace("`OpenAI`", "OpenAI");
     }
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|kind| kind != "null");

@@ -24,11 +24,6 @@ pub(crate) struct RemoteError {
 }
 
 impl RemoteError {
-    /// Whether the server says that there is no such thing.
-    pub(crate) fn is_not_found(&self) -> bool {
-        self.status == Some(404)
-    }
-
     /// Whether the server gave this code of the API.
     pub(crate) fn has_code(&self, code: &str) -> bool {
         self.code.as_deref() == Some(code)
@@ -72,6 +67,13 @@ impl RemoteError {
             Failure::new(format!("the answer of {base} broke off"))
                 .remedy("the server may have been stopped: ask again"),
         )
+    }
+
+    /// A stream that came to its end without saying how the response ended.
+    pub(crate) fn without_end() -> Self {
+        Self::plain(Failure::new(
+            "the server ended its answer without saying how it went",
+        ))
     }
 
     pub(super) fn bad_frame(error: FrameError, address: &Address) -> Self {
@@ -152,6 +154,10 @@ fn failure(error: &ModelError, address: &Address) -> Failure {
                 "the server is not ready"
             };
             Failure::new(format!("{what}: {said}")).remedy(wait)
+        }
+        (Some(status @ 500..), _) => {
+            Failure::new(format!("the server failed (HTTP {status}): {said}"))
+                .remedy("look at what it logs")
         }
         (Some(status), _) => Failure::new(format!("the server refuses (HTTP {status}): {said}")),
     }

@@ -15,6 +15,8 @@ use haft::Value;
 
 use crate::arguments::ResponsesCommand;
 
+pub(crate) use self::show::input_items;
+
 /// Performs it.
 pub(crate) async fn perform(command: ResponsesCommand) -> Result<ExitCode, Box<dyn Error>> {
     match command {

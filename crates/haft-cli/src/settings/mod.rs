@@ -1,7 +1,12 @@
-//! `haft config`: what can be said in a configuration.
+//! `haft config`: whether a configuration is right, what it comes to, and what one can say.
 //!
-//! What comes in: the types that read `haft.toml`. What goes out: every key with its type, its default
-//! and its meaning, for people or for editors. Nothing is started, and no file is read.
+//! What comes in: `haft.toml` and the environment, or only the types that read them. What goes out: one
+//! clear complaint, or every value that holds with the place where it was said; or every key that there
+//! is. Nothing is started, and no key is shown.
+
+mod check;
+mod effective;
+mod show;
 
 use std::error::Error;
 use std::io::{self, Write as _};
@@ -14,8 +19,15 @@ use crate::terminal::print_json;
 /// Performs it.
 pub(crate) fn perform(command: &ConfigCommand) -> Result<ExitCode, Box<dyn Error>> {
     match command {
-        ConfigCommand::Reference => io::stdout().write_all(config::reference().as_bytes())?,
-        ConfigCommand::Schema => print_json(&config::schema())?,
+        ConfigCommand::Check(arguments) => check::check(arguments),
+        ConfigCommand::Show(arguments) => show::show(arguments),
+        ConfigCommand::Reference => {
+            io::stdout().write_all(config::reference().as_bytes())?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ConfigCommand::Schema => {
+            print_json(&config::schema())?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
-    Ok(ExitCode::SUCCESS)
 }

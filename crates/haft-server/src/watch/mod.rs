@@ -18,6 +18,7 @@ mod record;
 mod request;
 mod routes;
 mod run;
+mod store;
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -36,6 +37,7 @@ pub use options::WatchOptions;
 pub use record::{AttemptTrace, CallTrace, HydrationTrace, Note, NoteKind, RunTrace, TurnTrace};
 pub(crate) use request::{RequestWatch, Watched};
 pub(crate) use run::{Commission, RunWatch, Tools};
+pub(crate) use store::TimedStore;
 
 /// All watchers of a server.
 pub(crate) struct Watch {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use haft_core::{CallOutput, ContentPart, FinishReason, Model, Owner, Usage};
+use haft_core::{CallOutput, ContentPart, FinishReason, Item, Model, Owner, Usage};
 use haft_engine::{CallStatus, End, EventKind, FailedReason, Outcome, RunEvent};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -55,6 +55,8 @@ pub(crate) struct RunWatch {
     /// Whether the run's first piece of an answer has yet to come, and the turn's.
     awaits_first: bool,
     awaits_turn: bool,
+    /// Whether the answer of this turn calls something.
+    calls: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +93,7 @@ impl RunWatch {
             stage: Stage::Made,
             awaits_first: true,
             awaits_turn: false,
+            calls: false,
         }
     }
 
@@ -141,6 +144,10 @@ impl RunWatch {
                     self.first_token(event.timestamp);
                 }
             }
+            EventKind::ItemFinished {
+                item: Item::FunctionCall(_),
+                ..
+            } => self.calls = true,
             EventKind::TurnStarted { .. } => self.turn_started(event),
             EventKind::RequestRetried {
                 error_kind,
@@ -201,6 +208,7 @@ impl RunWatch {
     fn turn_started(&mut self, event: &RunEvent) {
         self.model.requests.inc();
         self.awaits_turn = true;
+        self.calls = false;
         let start_ms = self.ms(event.timestamp);
         let mut trace = self.trace();
         trace.usage.requests += 1;
@@ -238,6 +246,7 @@ impl RunWatch {
         model: Option<&str>,
     ) {
         self.model.turns.inc();
+        let finish = finish_word(finish, self.calls);
         if let Some(usage) = usage {
             self.model.used(usage);
         }
@@ -249,7 +258,7 @@ impl RunWatch {
                 trace.usage.requests = requests;
             }
             if let Some(turn) = trace.turns.last_mut() {
-                turn.finish = Some(finish_word(finish).to_owned());
+                turn.finish = Some(finish.to_owned());
                 turn.model = model.map(haft_core::cut);
                 turn.usage = usage.copied();
             }
@@ -522,8 +531,9 @@ fn kind_of(shown: Option<&Shown>) -> &str {
     }
 }
 
-fn finish_word(finish: FinishReason) -> Word {
+fn finish_word(finish: FinishReason, calls: bool) -> Word {
     match finish {
+        FinishReason::Normal if calls => "tool_calls",
         FinishReason::Normal => "stop",
         FinishReason::Length => "length",
         FinishReason::ContentFilter => "content_filter",

@@ -79,7 +79,7 @@ async fn it_is_not_ready_while_no_backend_of_the_default_model_can_be_asked() {
         config.base_url = Some(base_url);
         let settings = BreakerSettings {
             failures: 1,
-            open: Duration::from_millis(300),
+            open: Duration::from_secs(3),
             ..BreakerSettings::default()
         };
         let backend = Backend::from_config(&config).unwrap();
@@ -103,7 +103,8 @@ async fn it_is_not_ready_while_no_backend_of_the_default_model_can_be_asked() {
     let parts = not_ready(&served).await;
     let words = "all 2 backends of the default model are left alone";
     assert_eq!(parts["model"], words);
-    assert_eq!(parts["backends"]["near"], "left alone for 1 s");
+    let near = parts["backends"]["near"].as_str().unwrap();
+    assert!(near.starts_with("left alone for "), "{near}");
     assert_eq!(parts["backends"]["other"], "ok");
     let text = parts.to_string();
     assert!(!text.contains("127.0.0.1") && !text.contains("script"));
