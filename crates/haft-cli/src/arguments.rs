@@ -1,6 +1,7 @@
 //! What the command line may say.
 
 mod chat;
+mod help;
 mod remote;
 mod responses;
 mod tools;
@@ -15,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use haft::Model;
 use haft::models::{Anthropic, ConfigError, OfflineModel, Ollama, OpenAiChat, OpenAiResponses};
 
+use self::help::{CHAT_HELP, COMPLETIONS_HELP, MAIN_HELP, RESPONSES_HELP, SERVE_HELP};
 use crate::config::{Age, Listen};
 use crate::terminal::Color;
 
@@ -26,55 +28,6 @@ pub(crate) use self::responses::{
 pub(crate) use self::tools::{
     CallToolArguments, FromConfiguration, ListToolsArguments, ShowToolArguments, ToolsCommand,
 };
-
-const MAIN_HELP: &str = "\
-Examples:
-  haft                                    serve on http://127.0.0.1:4141
-  haft chat                               talk to a model, with tools
-  echo 'What is 2^64?' | haft chat        ask once
-  haft responses list                     what the server has stored
-  haft tools call calculate expression='0.1 + 0.2'
-
-`haft COMMAND --help` tells more about each.";
-
-const COMPLETIONS_HELP: &str = "\
-Examples:
-  bash        haft completions bash > ~/.local/share/bash-completion/completions/haft
-  zsh         haft completions zsh > \"${fpath[1]}/_haft\"
-  fish        haft completions fish > ~/.config/fish/completions/haft.fish
-  powershell  haft completions powershell >> $PROFILE
-  elvish      haft completions elvish >> ~/.config/elvish/rc.elv";
-
-const SERVE_HELP: &str = "\
-Examples:
-  haft serve                              as haft.toml says, if there is one
-  haft serve --model ollama:qwen3:8b      one model of Ollama
-  haft serve --listen 127.0.0.1:0         on a free port
-  HAFT_LOG=debug haft serve               and say more
-
-`haft init` writes a haft.toml with every key, `haft config check` says whether it is right.";
-
-const CHAT_HELP: &str = "\
-Examples:
-  haft chat                               the configuration's model, in this process
-  haft chat --model ollama:qwen3:8b       another one
-  haft chat --server 127.0.0.1:4141       a server, which keeps the conversation
-  haft chat --continue                    go on where the last one ended
-  echo 'What is 2^64?' | haft chat        one line, one answer
-  haft chat --json < questions.txt        one line of JSON per line
-
-A line that ends in \\ goes on in the next; what stands between two lines of \"\"\" is one message. Ctrl-C \
-stops an answer, twice it leaves; Ctrl-D leaves. `/help` shows the commands.
-
-The engine of this process answers and keeps nothing, unless a server is named or `--continue`, \
-`--response` or `--conversation` ask for what only a server has.";
-
-const RESPONSES_HELP: &str = "\
-Examples:
-  haft responses list --limit 5
-  haft responses show resp_… --items
-  haft responses wait resp_… --timeout 10m
-  haft responses list --all --json | jq -r '.data[] | select(.status == \"failed\") | .id'";
 
 /// haft, the handle between a language model and its tools.
 ///
@@ -312,24 +265,4 @@ impl FromStr for ModelChoice {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_is_named_by_its_adapter_and_its_own_name() {
-        assert_eq!("offline".parse(), Ok(ModelChoice::Offline));
-        assert_eq!(
-            "ollama:qwen3:8b".parse(),
-            Ok(ModelChoice::Ollama("qwen3:8b".into()))
-        );
-        for (text, complaint) in [
-            ("gpt-5.2", "`gpt-5.2` is no adapter"),
-            ("anthropic", "write `anthropic:NAME`"),
-            ("anthropic: ", "write `anthropic:NAME`"),
-            ("", "`` is no adapter"),
-        ] {
-            let error = text.parse::<ModelChoice>().unwrap_err();
-            assert!(error.contains(complaint), "{error}");
-        }
-    }
-}
+mod tests;

@@ -71,13 +71,12 @@ fn without_addresses(text: &str) -> String {
         let address = &rest[at..];
         let end = address.find(|it: char| it.is_whitespace() || "`\"'()<>,".contains(it));
         let (address, after) = address.split_at(end.unwrap_or(address.len()));
-        rest = match address.strip_suffix(':') {
+        rest = if address.ends_with(':') {
             // What follows says what happened there.
-            Some(_) => after.trim_start(),
-            None => {
-                told.push_str("another address");
-                after
-            }
+            after.trim_start()
+        } else {
+            told.push_str("another address");
+            after
         };
     }
     told + rest

@@ -16,7 +16,6 @@ use crate::lifetime::stopped;
 use crate::live::LiveRun;
 use crate::orphans::settle_orphan;
 use crate::stream::{Dialect, WireEvent};
-use crate::watch::RequestWatch;
 use crate::wire::{Door, ResponseResource};
 
 /// How many stored events are read at once.
@@ -138,7 +137,7 @@ async fn plan_again(
         dialect: Dialect::OpenResponses,
         request_id: asked.request_id.clone(),
         wants_vendor_events: asked.wants_vendor_events,
-        watch: RequestWatch::default(),
+        watch: app.watch.unasked(),
     };
     let items = orphan.input.iter();
     let items = items.filter_map(|item| serde_json::from_str(item.json.get()).ok());

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use haft::models::http::Http;
-use haft::models::{ModelConfig, from_config_with, process_environment};
+use haft::models::{ModelConfig, pools, process_environment};
 use haft::{
     ApprovalRequest, Approver, Binding, BoxFuture, Decision, End, Item, LoopOptions, Model,
     RunBuilder, RunEvent, RunStream, Session, ToolName, Value,
@@ -24,11 +24,11 @@ use crate::serve::{Door, choice, configured};
 /// Questions that wait for an answer at the same time; there are no more calls than that.
 const MAX_QUESTIONS: usize = 64;
 
-/// The engine, a model, and the conversation so far.
+/// The engine, its models, and the conversation so far.
 pub(super) struct Engine {
-    models: Vec<ModelConfig>,
-    model: Arc<dyn Model>,
-    name: String,
+    models: Vec<Candidate>,
+    /// Which of them answers.
+    current: usize,
     binding: Binding,
     instructions: Option<String>,
     options: LoopOptions,
@@ -55,11 +55,10 @@ impl Engine {
             (Some(name), None) => name.to_owned(),
             _ => choice.default_model.clone(),
         };
-        let (name, model) = made(&choice.models, &name)?;
+        let models = candidates(&choice.models)?;
         Ok(Self {
-            models: choice.models,
-            model,
-            name,
+            current: find(&models, &name)?,
+            models,
             binding,
             instructions: arguments.instructions.clone(),
             options: config.loop_options,
@@ -70,7 +69,7 @@ impl Engine {
 
     /// Who answers.
     pub(super) fn name(&self) -> &str {
-        &self.name
+        &self.models[self.current].name
     }
 
     /// Who else could.
@@ -80,17 +79,16 @@ impl Engine {
 
     /// Lets another model answer.
     pub(super) fn choose(&mut self, name: &str) -> Result<(), Box<dyn Error>> {
-        let known = named(&self.models, name).is_some();
-        let by_adapter = name.parse::<ModelChoice>().ok().filter(|_| !known);
-        if let Some(flag) = by_adapter {
-            let config = choice::by_flag(&flag, &process_environment)?;
-            let own_name = config.name.clone();
-            self.models.retain(|it| it.name != own_name);
-            self.models.push(config);
-            (self.name, self.model) = made(&self.models, &own_name)?;
-        } else {
-            (self.name, self.model) = made(&self.models, name)?;
-        }
+        let known = find(&self.models, name);
+        self.current = match (known, name.parse::<ModelChoice>()) {
+            (Ok(at), _) => at,
+            (Err(_), Ok(flag)) => {
+                let config = choice::by_flag(&flag, &process_environment)?;
+                self.models.extend(candidates(&[config])?);
+                self.models.len() - 1
+            }
+            (Err(failure), Err(_)) => return Err(failure.into()),
+        };
         Ok(())
     }
 
@@ -113,7 +111,7 @@ impl Engine {
         desk: &mut Desk,
     ) -> Result<Reply, Box<dyn Error>> {
         let (asker, mut questions) = Asker::new();
-        let mut run = RunBuilder::new(Arc::clone(&self.model))
+        let mut run = RunBuilder::new(Arc::clone(&self.models[self.current].model))
             .binding(self.binding.clone())
             .session(self.session.clone())
             .options(self.options.clone())
@@ -271,23 +269,33 @@ fn wanted(names: &[ToolName], said: Option<&[String]>) -> Result<Vec<ToolName>, 
     .collect()
 }
 
-fn named<'m>(models: &'m [ModelConfig], name: &str) -> Option<&'m ModelConfig> {
-    let is_named = |it: &&ModelConfig| it.name == name || it.aliases.iter().any(|it| it == name);
-    models.iter().find(is_named)
+/// A model that may answer.
+struct Candidate {
+    name: String,
+    aliases: Vec<String>,
+    model: Arc<dyn Model>,
 }
 
-/// The model of this name, ready.
-fn made(models: &[ModelConfig], name: &str) -> Result<(String, Arc<dyn Model>), Failure> {
-    let Some(config) = named(models, name) else {
+/// The models, each with those that stand in for it.
+fn candidates(configs: &[ModelConfig]) -> Result<Vec<Candidate>, Failure> {
+    let pools = pools(configs, &process_environment, &Http::default());
+    let pools = pools.map_err(|error| Failure::new(error.to_string()))?;
+    let candidates = configs.iter().zip(pools).map(|(config, pool)| Candidate {
+        name: config.name.clone(),
+        aliases: config.aliases.clone(),
+        model: Arc::new(pool),
+    });
+    Ok(candidates.collect())
+}
+
+/// The place of the model of this name.
+fn find(models: &[Candidate], name: &str) -> Result<usize, Failure> {
+    let is_named = |it: &Candidate| it.name == name || it.aliases.iter().any(|it| it == name);
+    models.iter().position(is_named).ok_or_else(|| {
         let known: Vec<_> = models.iter().map(|it| format!("`{}`", it.name)).collect();
-        return Err(
-            Failure::new(format!("there is no model `{name}`")).remedy(format!(
-                "take one of {}, or write `ADAPTER:NAME`, such as `ollama:qwen3:8b`",
-                known.join(", ")
-            )),
-        );
-    };
-    let model = from_config_with(config, &process_environment, &Http::default())
-        .map_err(|error| Failure::new(error.to_string()))?;
-    Ok((config.name.clone(), model))
+        Failure::new(format!("there is no model `{name}`")).remedy(format!(
+            "take one of {}, or write `ADAPTER:NAME`, such as `ollama:qwen3:8b`",
+            known.join(", ")
+        ))
+    })
 }

@@ -13,17 +13,18 @@ use super::Watch;
 use super::metrics::{OperationLabels, StoreErrorLabels, Word};
 
 /// A store under watch.
-pub(crate) struct TimedStore {
+struct TimedStore {
     store: Arc<dyn Store>,
     watch: Arc<Watch>,
 }
 
-impl TimedStore {
-    pub(crate) fn new(store: Arc<dyn Store>, watch: &Arc<Watch>) -> Arc<dyn Store> {
-        let watch = Arc::clone(watch);
-        Arc::new(Self { store, watch })
-    }
+/// The same store, timed.
+pub(crate) fn timed(store: Arc<dyn Store>, watch: &Arc<Watch>) -> Arc<dyn Store> {
+    let watch = Arc::clone(watch);
+    Arc::new(TimedStore { store, watch })
+}
 
+impl TimedStore {
     fn timed<'s, T: Send + 's>(
         &'s self,
         operation: Word,

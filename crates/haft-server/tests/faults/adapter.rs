@@ -9,8 +9,29 @@ use haft_models::{Anthropic, Ollama, OpenAiChat, OpenAiResponses};
 
 use crate::KEY;
 
-/// How long the backend may be silent.
-pub(crate) const SILENCE: Duration = Duration::from_millis(120);
+/// How long a backend may be silent that will not say anything more.
+const SHORT: Duration = Duration::from_millis(100);
+/// How long all others may be: nothing here takes so long, however busy the machine is.
+const LONG: Duration = Duration::from_secs(30);
+
+/// Where a backend will stay silent, and nobody needs to wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Silence {
+    Nowhere,
+    BeforeAnswer,
+    InAnswer,
+}
+
+impl Silence {
+    pub(crate) fn timeouts(self) -> Timeouts {
+        let of = |place: Self| if self == place { SHORT } else { LONG };
+        Timeouts {
+            header: of(Self::BeforeAnswer),
+            idle: of(Self::InAnswer),
+            ..Timeouts::default()
+        }
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Adapter {
@@ -24,15 +45,11 @@ impl Adapter {
     pub(crate) const ALL: [Self; 4] = [Self::Chat, Self::Responses, Self::Anthropic, Self::Ollama];
 
     /// The adapter for a server at this address, `https://localhost:1` or the like.
-    pub(crate) fn model(self, root: &str) -> Arc<dyn Model> {
-        let timeouts = Timeouts {
-            header: SILENCE,
-            idle: SILENCE,
-            ..Timeouts::default()
-        };
+    pub(crate) fn model(self, root: &str, silence: Silence) -> Arc<dyn Model> {
+        let timeouts = silence.timeouts();
         let v1 = format!("{root}/v1");
         match self {
-            Self::Chat => Arc::new(self::chat(root)),
+            Self::Chat => Arc::new(self::chat(root, silence)),
             Self::Responses => {
                 let model = OpenAiResponses::new("m").base_url(&v1);
                 Arc::new(model.api_key(KEY).timeouts(timeouts))
@@ -111,16 +128,11 @@ impl Adapter {
 }
 
 /// The adapter that also passes Chat Completions on.
-pub(crate) fn chat(root: &str) -> OpenAiChat {
-    let timeouts = Timeouts {
-        header: SILENCE,
-        idle: SILENCE,
-        ..Timeouts::default()
-    };
+pub(crate) fn chat(root: &str, silence: Silence) -> OpenAiChat {
     OpenAiChat::new("m")
         .base_url(&format!("{root}/v1"))
         .api_key(KEY)
-        .timeouts(timeouts)
+        .timeouts(silence.timeouts())
 }
 
 fn sse(events: &[(&str, &str)]) -> String {

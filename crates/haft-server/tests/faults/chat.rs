@@ -1,6 +1,5 @@
 //! Chat Completions in front of a backend that misbehaves: passed on, or translated.
 
-use haft_models::http::Timeouts;
 use serde_json::{Value, json};
 
 use crate::adapter::{Adapter, chat};
@@ -37,11 +36,11 @@ async fn ask(served: &Served, is_streamed: bool) -> Told {
     let frames = text
         .split("\n\n")
         .filter_map(|it| it.strip_prefix("data: "));
-    let values: Vec<Value> = match is_stream {
-        true => frames
-            .filter_map(|it| serde_json::from_str(it).ok())
-            .collect(),
-        false => serde_json::from_str(&text).into_iter().collect(),
+    let values: Vec<Value> = if is_stream {
+        let frames = frames.filter_map(|it| serde_json::from_str(it).ok());
+        frames.collect()
+    } else {
+        serde_json::from_str(&text).into_iter().collect()
     };
     let error = values.iter().find(|it| !it["error"].is_null());
     Told {
@@ -72,7 +71,7 @@ async fn what_is_translated_fails_like_every_answer() {
             for is_streamed in [false, true] {
                 let backend = FaultyBackend::start(fault.behaviour(adapter)).await;
                 let root = format!("http://{}", backend.address);
-                let served = serve(adapter.model(&root)).await;
+                let served = serve(adapter.model(&root, fault.silence())).await;
                 for round in 1..=2 {
                     let told = ask(&served, is_streamed).await;
                     let what = format!("{fault:?} {adapter:?} {is_streamed}: {told:#?}");
@@ -101,13 +100,8 @@ async fn what_is_passed_on_fails_by_its_status_or_where_it_breaks() {
     for fault in Fault::ALL {
         for is_streamed in [false, true] {
             let backend = FaultyBackend::start(fault.behaviour(Adapter::Chat)).await;
-            let model = chat(&format!("http://{}", backend.address));
-            let served = serve(model.timeouts(Timeouts {
-                header: crate::adapter::SILENCE,
-                idle: crate::adapter::SILENCE,
-                ..Timeouts::default()
-            }));
-            let served = served.await;
+            let root = format!("http://{}", backend.address);
+            let served = serve(chat(&root, fault.silence())).await;
             for round in 1..=2 {
                 let told = ask(&served, is_streamed).await;
                 let what = format!("{fault:?} {is_streamed}: {told:#?}");

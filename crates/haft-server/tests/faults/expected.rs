@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::KEY;
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Silence};
 use crate::backend::{Behaviour, End};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Fault {
                 Behaviour::say(429, &[json, ("retry-after", "7")], &error, End::Close)
             }
             Self::LimitedUntilDate => {
-                let then = SystemTime::now() + Duration::from_secs(60);
+                let then = SystemTime::now() + Duration::from_mins(1);
                 let then = httpdate::fmt_http_date(then);
                 Behaviour::say(429, &[json, ("retry-after", &then)], &error, End::Close)
             }
@@ -93,6 +93,15 @@ impl Fault {
                 Behaviour::say(200, &kind, "\u{1}\u{2}nothing to read", End::Close)
             }
             Self::Empty => Behaviour::say(200, &stream, "", End::Close),
+        }
+    }
+
+    /// Where nothing more comes.
+    pub(crate) fn silence(self) -> Silence {
+        match self {
+            Self::StalledBeforeAnswer => Silence::BeforeAnswer,
+            Self::StalledAfterHead | Self::StalledMidStream => Silence::InAnswer,
+            _ => Silence::Nowhere,
         }
     }
 

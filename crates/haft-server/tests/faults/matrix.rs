@@ -10,7 +10,7 @@ use haft_models::testing::Step;
 use haft_server::ModelEntry;
 use serde_json::json;
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Silence};
 use crate::backend::{Behaviour, End, FaultyBackend};
 use crate::door::{Door, Told, ask};
 use crate::expected::Fault;
@@ -101,9 +101,10 @@ fn check(told: &Told, fault: Fault, adapter: Adapter, door: Door) {
         Told::Failed { code, events, .. } => {
             assert!(!door.refuses() || fault.is_mid_stream(), "{what}");
             assert_eq!(code, row.2, "{what}");
-            let expected = match fault.is_mid_stream() {
-                true => broken_events(door),
-                false => empty_events(door),
+            let expected = if fault.is_mid_stream() {
+                broken_events(door)
+            } else {
+                empty_events(door)
             };
             assert_eq!(*events, over(door, expected), "{what}");
         }
@@ -115,7 +116,8 @@ fn check(told: &Told, fault: Fault, adapter: Adapter, door: Door) {
 async fn meet(fault: Fault, adapter: Adapter) {
     for door in Door::ALL {
         let backend = FaultyBackend::start(fault.behaviour(adapter)).await;
-        let served = serve(adapter.model(&format!("http://{}", backend.address))).await;
+        let root = format!("http://{}", backend.address);
+        let served = serve(adapter.model(&root, fault.silence())).await;
         let conversation = served.post("/conversations", json!({})).await.ok();
         let conversation = conversation["id"].as_str().unwrap();
         // Twice: the second finds the conversation free, and the only place for a run.
@@ -159,7 +161,8 @@ async fn a_backend_that_nobody_reaches_is_told_without_its_address() {
     drop(listener);
     for adapter in Adapter::ALL {
         for door in Door::ALL {
-            let served = serve(adapter.model(&format!("http://{address}"))).await;
+            let model = adapter.model(&format!("http://{address}"), Silence::Nowhere);
+            let served = serve(model).await;
             let conversation = served.post("/conversations", json!({})).await.ok();
             let conversation = conversation["id"].as_str().unwrap();
             for _ in 0..2 {
@@ -184,7 +187,8 @@ async fn who_was_told_of_a_beginning_is_told_of_the_end() {
         for door in [Door::Streamed, Door::WebSocket] {
             let backend = FaultyBackend::start(Behaviour::silent(End::Stall)).await;
             let mut setup = Setup::of(ScriptedModel::new([] as [Step; 0]));
-            let model = adapter.model(&format!("http://{}", backend.address));
+            let root = format!("http://{}", backend.address);
+            let model = adapter.model(&root, Silence::BeforeAnswer);
             setup.models = vec![ModelEntry::new("default", Arc::clone(&model))];
             setup.options.answer_wait = Duration::from_millis(5);
             let served = setup.serve().await;
@@ -214,14 +218,15 @@ async fn whoever_leaves_a_stalled_backend_leaves_nothing_behind() {
         );
         for behaviour in [Behaviour::silent(End::Stall), slow] {
             let backend = FaultyBackend::start(behaviour).await;
-            let served = serve(adapter.model(&format!("http://{}", backend.address))).await;
+            let root = format!("http://{}", backend.address);
+            let served = serve(adapter.model(&root, Silence::Nowhere)).await;
             let request = served.posting("/responses", &json!({"input": "hi", "stream": true}));
             let leaving = async {
                 if let Ok(mut response) = request.send().await {
                     let _first = response.chunk().await;
                 }
             };
-            let _left = tokio::time::timeout(Duration::from_millis(60), leaving).await;
+            let _left = tokio::time::timeout(Duration::from_millis(200), leaving).await;
             backend.until_left().await;
             stop_at_once(served).await;
         }

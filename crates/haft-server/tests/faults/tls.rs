@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::json;
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Silence};
 use crate::backend::{Behaviour, End, FaultyBackend};
 use crate::door::{Door, Told, ask};
 use crate::matrix::{serve, stop_at_once};
@@ -82,7 +82,8 @@ async fn a_certificate_that_nobody_vouches_for_is_refused_before_anything_is_sai
     let mut expected = 0;
     for adapter in Adapter::ALL {
         for door in Door::ALL {
-            let served = serve(adapter.model(&format!("https://localhost:{port}"))).await;
+            let root = format!("https://localhost:{port}");
+            let served = serve(adapter.model(&root, Silence::Nowhere)).await;
             let conversation = served.post("/conversations", json!({})).await.ok();
             let conversation = conversation["id"].as_str().unwrap();
             for _ in 0..2 {
@@ -111,7 +112,8 @@ async fn a_server_that_speaks_no_tls_gets_no_request() {
             let behaviour = Behaviour::say(400, &page, "<html>no TLS here</html>", End::Close);
             let backend = FaultyBackend::speaking_first(behaviour).await;
             let port = backend.address.port();
-            let served = serve(adapter.model(&format!("https://localhost:{port}"))).await;
+            let root = format!("https://localhost:{port}");
+            let served = serve(adapter.model(&root, Silence::Nowhere)).await;
             let conversation = served.post("/conversations", json!({})).await.ok();
             let conversation = conversation["id"].as_str().unwrap();
             for _ in 0..2 {

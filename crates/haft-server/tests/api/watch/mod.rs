@@ -3,6 +3,7 @@
 mod access;
 mod exposition;
 mod metrics;
+mod otlp;
 mod secrets;
 mod traces;
 
