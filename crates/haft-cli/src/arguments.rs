@@ -105,6 +105,10 @@ pub(crate) enum ConfigCommand {
     Check(ConfigArguments),
     /// Show every key with the value that holds, and where that comes from; secrets are not shown
     Show(ConfigArguments),
+    /// Show every key that there is with its type, its default and its meaning, as Markdown
+    Reference,
+    /// Show the JSON Schema of `haft.toml`, for editors that check and complete what is written
+    Schema,
 }
 
 #[derive(Debug, Args)]

@@ -26,6 +26,8 @@ fn help_reads_well() {
         &["config"],
         &["config", "check"],
         &["config", "show"],
+        &["config", "reference"],
+        &["config", "schema"],
         &["completions"],
     ] {
         let mut all = arguments.to_vec();
