@@ -57,14 +57,14 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Write a `haft.toml` with every key, its default and what it is for
     Init(InitArguments),
+    /// Make, list and revoke the keys that clients of a server send
+    Keys(KeysArguments),
     /// Talk to a model that may use tools: with the engine of this process, or with a server
     #[command(after_help = CHAT_HELP)]
     Chat(ChatArguments),
     /// List, show, wait for and delete what a server has stored
     #[command(subcommand, after_help = RESPONSES_HELP)]
     Responses(ResponsesCommand),
-    /// Make, list and revoke the keys that clients of a server send
-    Keys(KeysArguments),
     /// List, show and call the tools that `haft serve` has with this folder's configuration
     #[command(subcommand)]
     Tools(ToolsCommand),

@@ -70,15 +70,15 @@ fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
             init::init(&arguments)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Keys(arguments) => {
+            keys::keys(arguments)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Chat(arguments) => on_one_thread(chat::chat(&arguments, color)),
         Command::Tools(command) => on_one_thread(toolbox::perform(command)),
         Command::Config(command) => settings::perform(&command),
         Command::Completions { shell } => completions(shell),
         Command::Responses(command) => on_one_thread(responses::perform(command)),
-        Command::Keys(arguments) => {
-            keys::keys(arguments)?;
-            Ok(ExitCode::SUCCESS)
-        }
         Command::Demo { show: Show::Loop } => on_one_thread(async {
             let code = ask::ask(ask::QUESTION, &ModelChoice::Offline).await?;
             ask::what_next()?;

@@ -261,6 +261,9 @@ impl Job {
             Err(error) => self.translator.fail(&error),
         };
         let finished = listener.gather(finished).await;
+        if let Some(lock) = &self.lock {
+            lock.ends();
+        }
         let is_stored = self.place.is_stored;
         let trace = is_stored.then(|| self.watch.to_json()).flatten();
         let kept = keep(&app, &self.place, finished, trace, listener.durable()).await;
@@ -273,8 +276,8 @@ impl Job {
         let shown = shown.map(|item| visible(&item.json, self.include));
         resource.output = shown.collect();
         // Whoever reads the end may use the conversation at once.
-        drop(self.lock.take());
         drop(self.permit);
+        drop(self.lock.take());
         let ended = Ended {
             resource,
             context: self.context,
@@ -313,7 +316,7 @@ impl Job {
         }
         if let Some(compaction) = self.compaction.take() {
             let goes_on = compaction.goes_on();
-            let compacting = self.watch.compacting();
+            let compacting = RunWatch::compacting();
             let carried = self.plan.compact(compaction, app, &self.place.owner).await;
             self.watch.compacted(&compacting, &carried);
             let carried = match carried {
@@ -410,7 +413,7 @@ impl Job {
             }
         }
         let outcome = stream.finish().await;
-        self.watch.leg(&outcome, self.plan.tools());
+        self.watch.leg(&outcome);
         Ok(Some(outcome))
     }
 

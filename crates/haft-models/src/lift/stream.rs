@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use futures_util::stream::unfold;
-use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream};
+use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream, cut};
 
-use super::{Events, one_too_many};
+use super::{Events, not_an_answer, one_too_many};
 use crate::frame::{FrameError, Frames};
 use crate::http::Body;
 use crate::http::finished;
@@ -50,6 +50,8 @@ where
     L: Lift<Frame = F::Frame>,
 {
     let state = State {
+        foreign: foreign_type(&body),
+        has_frames: false,
         body,
         frames,
         lift,
@@ -64,8 +66,23 @@ where
     }))
 }
 
+/// What an answer says that it is, if that is nothing that is read here. Some servers do not say what
+/// they send, so it counts only if nothing can be read.
+fn foreign_type(body: &Body) -> Option<String> {
+    let known = [
+        "",
+        "application/json",
+        "application/x-ndjson",
+        "text/event-stream",
+    ];
+    let kind = body.content_type();
+    (!known.contains(&kind)).then(|| cut(kind))
+}
+
 struct State<F, L> {
     body: Body,
+    foreign: Option<String>,
+    has_frames: bool,
     frames: F,
     lift: L,
     events: Events,
@@ -131,6 +148,7 @@ impl<F: Frames, L: Lift<Frame = F::Frame>> State<F, L> {
     fn frame(&mut self, frame: Result<F::Frame, FrameError>) -> Result<(), ModelError> {
         let frame =
             frame.map_err(|error| ModelError::new(ModelErrorKind::Protocol, error.to_string()))?;
+        self.has_frames = true;
         match self.lift.take(frame, &mut self.events)? {
             Flow::More => {}
             Flow::Whole => {
@@ -145,7 +163,11 @@ impl<F: Frames, L: Lift<Frame = F::Frame>> State<F, L> {
     fn over(&mut self) -> Result<(), ModelError> {
         if !self.is_over {
             self.is_over = true;
-            self.lift.end(&mut self.events)?;
+            let ended = self.lift.end(&mut self.events);
+            ended.map_err(|error| match &self.foreign {
+                Some(kind) if !self.has_frames => not_an_answer(kind),
+                _ => error,
+            })?;
         }
         Ok(())
     }
