@@ -56,6 +56,29 @@ fn a_person_is_welcomed_asked_and_answered() {
 }
 
 #[test]
+fn lines_that_are_typed_or_pasted_at_once_are_taken_one_after_the_other() {
+    let folder = folder();
+    let answer = |text: &str| json!({"expect": {"user": {"equals": text}}, "text": text.repeat(2)});
+    scripted(
+        folder.path(),
+        "",
+        &[answer("one"), answer("two"), answer("three\nfour")],
+    );
+    let mut terminal = Terminal::run(folder.path(), &["chat"]);
+    terminal.sees("> ");
+    terminal.keys("one\rtwo\r");
+    terminal.sees("oneone");
+    terminal.sees("twotwo");
+    terminal.sees("> ");
+    // As a terminal marks what is pasted: it is one message.
+    terminal.keys("\u{1b}[200~three\nfour\u{1b}[201~\r");
+    terminal.sees("fourthree");
+    terminal.sees("> ");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.ends().0, Some(0));
+}
+
+#[test]
 fn whoever_waits_sees_that_something_happens() {
     let folder = folder();
     scripted(

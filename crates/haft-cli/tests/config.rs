@@ -41,11 +41,21 @@ fn a_right_configuration_is_summed_up() {
 fn a_wrong_one_is_complained_about_with_its_place() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("haft.toml"), FILE).unwrap();
+    let (code, _, aside) = told(haft(folder.path(), &["config", "show"]), "");
+    assert_eq!(code, Some(0), "keys need not be there to be shown: {aside}");
+    let (code, out, aside) = told(haft(folder.path(), &["config", "check"]), "");
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(
+        aside.starts_with("haft.toml:13:15: the environment variable `MY_KEY`"),
+        "{aside}"
+    );
+    std::fs::write(folder.path().join("slip.toml"), "[server]\nlisen = \"a\"\n").unwrap();
     for command in ["check", "show"] {
-        let (code, out, aside) = told(haft(folder.path(), &["config", command]), "");
+        let arguments = ["config", command, "--config", "slip.toml"];
+        let (code, out, aside) = told(haft(folder.path(), &arguments), "");
         assert_eq!((code, out.as_str()), (Some(2), ""));
         assert!(
-            aside.starts_with("haft.toml:13:15: the environment variable `MY_KEY`"),
+            aside.starts_with("slip.toml:2:1: unknown key `lisen`"),
             "{aside}"
         );
     }

@@ -293,6 +293,10 @@ fn something_else_at_the_address_is_told() {
             "failed (HTTP 500): m",
         ),
         ("", "cannot be reached"),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 27\r\n\r\n{\"data\":[],\"has_more\":true}",
+            "does not list as haft does",
+        ),
     ] {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();

@@ -57,16 +57,12 @@ impl Desk {
             Manner::Piped => Screen::new(Layout::Plain),
             Manner::Json => Screen::without_answer(),
         };
-        let input = if is_typed && is_seen {
-            Input::terminal()?
+        let (input, person) = if manner == Manner::Interactive {
+            (Input::terminal()?, Judge::Person)
         } else {
-            Input::pipe()?
+            (Input::pipe()?, Judge::Nobody)
         };
-        let judge = match (wishes.yes, is_typed && is_seen) {
-            (true, _) => Judge::Allowed,
-            (false, true) => Judge::Person,
-            (false, false) => Judge::Nobody,
-        };
+        let judge = if wishes.yes { Judge::Allowed } else { person };
         Ok(Self {
             screen: screen.thoughts(wishes.shows_reasoning),
             input,

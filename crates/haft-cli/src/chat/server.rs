@@ -219,15 +219,19 @@ impl Server {
         input: &[Value],
         desk: &mut Desk,
     ) -> Result<Exchange, Box<dyn Error>> {
-        let mut events = {
+        let begun = {
             let mut begun = std::pin::pin!(self.begin(input));
             loop {
                 tokio::select! {
-                    begun = &mut begun => break begun?,
-                    () = desk.interrupts.next() => return Ok(Exchange::Stopped),
+                    begun = &mut begun => break Some(begun?),
+                    () = desk.interrupts.next() => break None,
                     () = desk.vigil.due() => desk.vigil.show(),
                 }
             }
+        };
+        let Some(mut events) = begun else {
+            self.place.stopped();
+            return Ok(Exchange::Stopped);
         };
         loop {
             let event = tokio::select! {

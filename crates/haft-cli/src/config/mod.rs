@@ -39,12 +39,20 @@ pub(crate) use variables::Variables;
 pub(crate) fn without_models(named: Option<&Path>) -> Result<Resolved, Complaint> {
     let source = Source::named_or_usual(named)?;
     let variables = Variables::from_environment(std::env::vars_os())?;
+    check_without_models(&source, &variables)
+}
+
+/// The same of layers that are there already.
+pub(crate) fn check_without_models(
+    source: &Source,
+    variables: &Variables,
+) -> Result<Resolved, Complaint> {
     let flags = Flags {
         model: Some(ModelConfig::new("offline", Adapter::Offline)),
         has_no_door: true,
         ..Flags::default()
     };
-    resolve(&source, &variables, flags, &|_| None)
+    resolve(source, variables, flags, &|_| None)
 }
 
 #[cfg(test)]

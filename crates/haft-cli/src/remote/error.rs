@@ -92,6 +92,12 @@ impl RemoteError {
     }
 }
 
+impl From<Failure> for RemoteError {
+    fn from(failure: Failure) -> Self {
+        Self::plain(failure)
+    }
+}
+
 impl fmt::Display for RemoteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.failure.fmt(f)

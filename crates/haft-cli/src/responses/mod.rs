@@ -5,6 +5,7 @@
 
 mod delete;
 mod list;
+mod pages;
 mod show;
 mod wait;
 

@@ -4,14 +4,13 @@ use std::error::Error;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use haft::models::process_environment;
 use haft::{Value, json};
 use owo_colors::OwoColorize;
 use toml::Table;
 
 use super::effective::{self, Origin, json as value_of, written};
 use crate::arguments::ConfigArguments;
-use crate::config::{Flags, Source, Variables, resolve};
+use crate::config::{Source, Variables, check_without_models};
 use crate::terminal::print_json;
 use crate::text::printable;
 
@@ -21,8 +20,8 @@ const COMMENT_COLUMN: usize = 44;
 pub(super) fn show(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Error>> {
     let source = Source::named_or_usual(arguments.from.config.as_deref())?;
     let variables = Variables::from_environment(std::env::vars_os())?;
-    // What is wrong is complained about with its place; the keys need not be there to be shown.
-    resolve(&source, &variables, Flags::default(), &process_environment)?;
+    // What is wrong is complained about with its place; keys need not be there to be shown.
+    check_without_models(&source, &variables)?;
     let file: Table = toml::from_str(&source.text)?;
     let settings = effective::settings(&file, &source.name, &variables);
     let models = effective::models(&file);
