@@ -19,7 +19,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
 use crate::plan::Plan;
 use crate::stream::{Dialect, Translator};
-use crate::wire::{BoundedSchemas, CreateRequest, Door, Include, ResponseResource, Vocabulary};
+use crate::wire::{BoundedSchemas, CreateRequest, Door, ResponseResource, Vocabulary};
 
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -87,7 +87,6 @@ pub(crate) struct Unadmitted {
     pub(crate) plan: Plan,
     pub(crate) translator: Translator,
     pub(crate) place: Place,
-    include: Include,
     pub(crate) compaction: Option<Compaction>,
     context: Vec<Record>,
     lock: Option<ConversationLock>,
@@ -100,7 +99,6 @@ impl Unadmitted {
             plan: self.plan,
             translator: self.translator,
             place: self.place,
-            include: self.include,
             compaction: self.compaction,
             context: self.context,
             so_far: self.so_far,
@@ -139,7 +137,6 @@ pub(crate) async fn arrange(
             input,
             is_stored: request.store,
         },
-        include: request.include,
         compaction,
         context: context.inherited.into_iter().chain(context.input).collect(),
         lock: context.lock.take(),
