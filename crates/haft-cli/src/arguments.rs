@@ -1,5 +1,11 @@
 //! What the command line may say.
 
+mod chat;
+mod remote;
+mod responses;
+mod tools;
+
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -9,24 +15,116 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use haft::Model;
 use haft::models::{Anthropic, ConfigError, OfflineModel, Ollama, OpenAiChat, OpenAiResponses};
 
-use crate::config::Listen;
+use crate::config::{Age, Listen};
+use crate::terminal::Color;
+
+pub(crate) use self::chat::ChatArguments;
+pub(crate) use self::remote::{RemoteArguments, SERVER};
+pub(crate) use self::responses::{
+    DeleteArguments, ListArguments, ResponsesCommand, ShowArguments, WaitArguments,
+};
+pub(crate) use self::tools::{
+    CallToolArguments, FromConfiguration, ListToolsArguments, ShowToolArguments, ToolsCommand,
+};
+
+const MAIN_HELP: &str = "\
+Examples:
+  haft                                    serve on http://127.0.0.1:4141
+  haft chat                               talk to a model, with tools
+  echo 'What is 2^64?' | haft chat        ask once
+  haft responses list                     what the server has stored
+  haft tools call calculate expression='0.1 + 0.2'
+
+`haft COMMAND --help` tells more about each.";
+
+const COMPLETIONS_HELP: &str = "\
+Examples:
+  bash        haft completions bash > ~/.local/share/bash-completion/completions/haft
+  zsh         haft completions zsh > \"${fpath[1]}/_haft\"
+  fish        haft completions fish > ~/.config/fish/completions/haft.fish
+  powershell  haft completions powershell >> $PROFILE
+  elvish      haft completions elvish >> ~/.config/elvish/rc.elv";
+
+const SERVE_HELP: &str = "\
+Examples:
+  haft serve                              as haft.toml says, if there is one
+  haft serve --model ollama:qwen3:8b      one model of Ollama
+  haft serve --listen 127.0.0.1:0         on a free port
+  HAFT_LOG=debug haft serve               and say more
+
+`haft init` writes a haft.toml with every key, `haft config check` says whether it is right.";
+
+const CHAT_HELP: &str = "\
+Examples:
+  haft chat                               the configuration's model, in this process
+  haft chat --model ollama:qwen3:8b       another one
+  haft chat --server 127.0.0.1:4141       a server, which keeps the conversation
+  haft chat --continue                    go on where the last one ended
+  echo 'What is 2^64?' | haft chat        one line, one answer
+  haft chat --json < questions.txt        one line of JSON per line
+
+A line that ends in \\ goes on in the next; what stands between two lines of \"\"\" is one message. Ctrl-C \
+stops an answer, twice it leaves; Ctrl-D leaves. `/help` shows the commands.
+
+The engine of this process answers and keeps nothing, unless a server is named or `--continue`, \
+`--response` or `--conversation` ask for what only a server has.";
+
+const RESPONSES_HELP: &str = "\
+Examples:
+  haft responses list --limit 5
+  haft responses show resp_… --items
+  haft responses wait resp_… --timeout 10m
+  haft responses list --all --json | jq -r '.data[] | select(.status == \"failed\") | .id'";
 
 /// haft, the handle between a language model and its tools.
 ///
 /// Without a command it serves the Responses API: `haft serve`.
 #[derive(Debug, Parser)]
-#[command(name = "haft", version)]
+#[command(name = "haft", version, after_help = MAIN_HELP)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    /// When to use colours: `auto` is on a terminal and without `NO_COLOR`, then `always`, `never`
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        value_name = "WHEN",
+        display_order = 900
+    )]
+    pub(crate) color: Color,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve the Open Responses API over any model, with tools (what `haft` alone does, too)
+    #[command(after_help = SERVE_HELP)]
     Serve(ServeArguments),
     /// Write a `haft.toml` with every key, its default and what it is for
     Init(InitArguments),
+    /// Make, list and revoke the keys that clients of a server send
+    Keys(KeysArguments),
+    /// Talk to a model that may use tools: with the engine of this process, or with a server
+    #[command(after_help = CHAT_HELP)]
+    Chat(ChatArguments),
+    /// List, show, wait for and delete what a server has stored
+    #[command(subcommand, after_help = RESPONSES_HELP)]
+    Responses(ResponsesCommand),
+    /// List, show and call the tools that `haft serve` has with this folder's configuration
+    #[command(subcommand)]
+    Tools(ToolsCommand),
+    /// Check a configuration, or show what it comes to
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Write the script that lets a shell complete what `haft` takes
+    #[command(after_help = COMPLETIONS_HELP)]
+    Completions {
+        /// For which shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// Show what haft does; needs no network, no key and no model
     Demo {
         /// What to show
@@ -48,6 +146,23 @@ pub(crate) enum Command {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Say whether it is right, and what a server would do with it
+    Check(ConfigArguments),
+    /// Show every key with the value that holds, and where that comes from; secrets are not shown
+    Show(ConfigArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) from: FromConfiguration,
+}
+
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServeArguments {
     /// The configuration; `haft.toml` of this folder, if it is there, where none is named
@@ -59,6 +174,9 @@ pub(crate) struct ServeArguments {
     /// Where responses are kept
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Listen where others can reach it although there is no key: everybody can use it then
+    #[arg(long)]
+    pub(crate) allow_anonymous: bool,
     /// Who answers, in place of the configuration's models: `offline`, or one of
     /// `openai-chat:NAME`, `openai-responses:NAME`, `anthropic:NAME`, `ollama:NAME`
     ///
@@ -67,6 +185,54 @@ pub(crate) struct ServeArguments {
     /// machine. Where there is none, the offline model answers, by rules.
     #[arg(long, value_name = "ADAPTER:NAME")]
     pub(crate) model: Option<ModelChoice>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeysArguments {
+    #[command(subcommand)]
+    pub(crate) what: KeysCommand,
+    /// The server's configuration; `haft.toml` of this folder, if it is there, where none is named
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
+    /// The server's data folder, where the keys are
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Make a key; it is printed this once, alone on standard output
+    ///
+    /// A server that runs takes it over within a second or so. From the first key on, every request
+    /// needs one.
+    Add {
+        /// What to call it
+        name: String,
+        /// Whose responses, conversations and files it opens; those of other tenants it never sees
+        #[arg(long, default_value = "default")]
+        tenant: String,
+        /// How many responses it may ask for in a minute; the server's limit where nothing is said
+        #[arg(long, value_name = "N")]
+        requests_per_minute: Option<NonZeroU32>,
+        /// How many at the same time; the server's limit where nothing is said
+        #[arg(long, value_name = "N")]
+        concurrent: Option<NonZeroU32>,
+        /// How long it works, such as `30d`; until it is revoked where nothing is said
+        #[arg(long, value_name = "TIME")]
+        expires: Option<Age>,
+    },
+    /// Show all keys: whose they are, whether they work, how they end
+    List {
+        /// As JSON, for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a key back; a server that runs refuses it within a second or so
+    Revoke {
+        /// Its id, or its name
+        #[arg(value_name = "ID|NAME")]
+        which: String,
+    },
 }
 
 #[derive(Debug, Args)]

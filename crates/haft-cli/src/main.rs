@@ -2,29 +2,44 @@
 
 mod arguments;
 mod ask;
+mod catalogue;
+mod chat;
 mod config;
 mod demo;
+mod failure;
 mod init;
+mod keys;
+mod remote;
+mod responses;
+mod screen;
 mod serve;
+mod settings;
+mod terminal;
 mod text;
+mod toolbox;
 mod tools;
 
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 use tokio::runtime::Builder;
 
 use crate::arguments::{Arguments, Command, ModelChoice, ServeArguments, Show};
 use crate::config::Complaint;
+use crate::failure::Failure;
+use crate::terminal::Color;
+use crate::text::printable;
 
 /// What a command ends with if it was told nonsense; the same as for a wrong argument.
 const MISTAKEN: u8 = 2;
 
 fn main() -> ExitCode {
-    let command = Arguments::parse().command;
-    match perform(command.unwrap_or_else(|| Command::Serve(ServeArguments::default()))) {
+    Color::of_arguments(std::env::args_os()).apply();
+    let Arguments { command, color } = Arguments::parse();
+    let command = command.unwrap_or_else(|| Command::Serve(ServeArguments::default()));
+    match perform(command, color) {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -32,9 +47,10 @@ fn main() -> ExitCode {
             let _ = match error.downcast_ref::<Complaint>() {
                 // It begins with the place, for editors and people who know where to look.
                 Some(complaint) => writeln!(io::stderr(), "{complaint}"),
-                None => writeln!(io::stderr(), "haft: {error}"),
+                None => writeln!(io::stderr(), "haft: {}", printable(&error.to_string())),
             };
-            if error.is::<Complaint>() {
+            let failure = error.downcast_ref::<Failure>();
+            if error.is::<Complaint>() || failure.is_some_and(Failure::is_mistake) {
                 ExitCode::from(MISTAKEN)
             } else {
                 ExitCode::FAILURE
@@ -43,7 +59,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
+fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Serve(arguments) => {
             let runtime = Builder::new_multi_thread().enable_all().build()?;
@@ -54,6 +70,15 @@ fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
             init::init(&arguments)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Keys(arguments) => {
+            keys::keys(arguments)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Chat(arguments) => on_one_thread(chat::chat(&arguments, color)),
+        Command::Tools(command) => on_one_thread(toolbox::perform(command)),
+        Command::Config(command) => settings::perform(&command),
+        Command::Completions { shell } => completions(shell),
+        Command::Responses(command) => on_one_thread(responses::perform(command)),
         Command::Demo { show: Show::Loop } => on_one_thread(async {
             let code = ask::ask(ask::QUESTION, &ModelChoice::Offline).await?;
             ask::what_next()?;
@@ -65,6 +90,14 @@ fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         }),
         Command::Ask { question, model } => on_one_thread(ask::ask(&question, &model)),
     }
+}
+
+/// Writes the script for a shell.
+fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Box<dyn Error>> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "haft", &mut script);
+    io::stdout().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// One run needs no more.

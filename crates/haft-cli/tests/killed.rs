@@ -65,34 +65,82 @@ fn stored_responses_and_conversations_survive_kill_9() {
 }
 
 #[test]
-fn a_background_response_of_a_killed_server_says_what_became_of_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let config =
-        "[[model]]\nname = \"slow\"\nadapter = \"openai-chat\"\nbase_url = \"http://ADDRESS/v1\"\n";
-    // A provider that takes requests and never answers.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let config = config.replace("ADDRESS", &silent.local_addr().unwrap().to_string());
-    std::fs::write(folder.path().join("haft.toml"), config).unwrap();
-    let serve = || {
-        let arguments = ["serve", "--listen", "127.0.0.1:0"];
-        Running::start_with(support::haft(folder.path(), &arguments))
-    };
-    let (server, lines) = serve();
-    let body = json!({"input": "hi", "background": true}).to_string();
-    let (status, queued) = request(address(&lines), "POST", "/responses", &body);
-    assert_eq!(
-        (status, &parsed(&queued)["status"]),
-        (200, &json!("queued"))
-    );
-    let path = format!("/responses/{}", parsed(&queued)["id"].as_str().unwrap());
-    let (_, polled) = request(address(&lines), "GET", &path, "");
-    assert!(["queued", "in_progress"].contains(&parsed(&polled)["status"].as_str().unwrap()));
-    server.kill();
+fn a_background_response_goes_on_after_kill_9_and_after_a_signal() {
+    for is_killed in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let config = |adapter: &str| {
+            let text =
+                format!("[server]\nstop_wait = \"200ms\"\n[[model]]\nname = \"slow\"\n{adapter}\n");
+            std::fs::write(folder.path().join("haft.toml"), text).unwrap();
+        };
+        let serve = || {
+            let arguments = ["serve", "--listen", "127.0.0.1:0"];
+            Running::start_with(support::haft(folder.path(), &arguments))
+        };
+        // A provider that takes requests and never answers.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let silent = silent.local_addr().unwrap();
+        config(&format!(
+            "adapter = \"openai-chat\"\nbase_url = \"http://{silent}/v1\""
+        ));
+        let (mut server, lines) = serve();
+        let body = json!({"input": "hi", "background": true}).to_string();
+        let (status, queued) = request(address(&lines), "POST", "/responses", &body);
+        let queued = parsed(&queued);
+        assert_eq!((status, &queued["status"]), (200, &json!("queued")));
+        let path = format!("/responses/{}", queued["id"].as_str().unwrap());
+        let (_, polled) = request(address(&lines), "GET", &path, "");
+        let status = parsed(&polled)["status"].clone();
+        assert!(["queued", "in_progress"].contains(&status.as_str().unwrap()));
+        if is_killed {
+            server.kill();
+        } else {
+            server.signal("TERM");
+            assert!(server.0.wait().unwrap().success());
+        }
 
-    let (_server, lines) = serve();
-    let (_, polled) = request(address(&lines), "GET", &path, "");
-    let polled = parsed(&polled);
-    assert_eq!(polled["status"], "failed");
-    let told = polled["error"]["message"].as_str().unwrap();
-    assert!(told.contains("stopped while"), "{told}");
+        config("adapter = \"offline\"");
+        let (_server, lines) = serve();
+        let done = (0..500).find_map(|_| {
+            let (_, polled) = request(address(&lines), "GET", &path, "");
+            let polled = parsed(&polled);
+            let is_over = !matches!(polled["status"].as_str(), Some("queued" | "in_progress"));
+            if !is_over {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            is_over.then_some(polled)
+        });
+        let done = done.expect("it does not come to its end");
+        assert_eq!(done["status"], "completed", "{done:#}");
+        assert_eq!(done["output"][0]["type"], "message");
+    }
+}
+
+#[test]
+fn a_second_signal_stops_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().unwrap();
+    let config = format!(
+        "[server]\nstop_wait = \"10m\"\n[[model]]\nname = \"slow\"\n\
+         adapter = \"openai-chat\"\nbase_url = \"http://{silent}/v1\"\n"
+    );
+    std::fs::write(folder.path().join("haft.toml"), config).unwrap();
+    let arguments = ["serve", "--listen", "127.0.0.1:0"];
+    let (mut server, lines) = Running::start_with(support::haft(folder.path(), &arguments));
+    let at = address(&lines).to_owned();
+    let waiting = std::thread::spawn({
+        let at = at.clone();
+        move || request(&at, "POST", "/responses", r#"{"input":"hi"}"#)
+    });
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    server.signal("TERM");
+    // It takes no more connections, and waits for the one that it has.
+    while std::net::TcpStream::connect(&at).is_ok() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(server.0.try_wait().unwrap().is_none(), "it did not wait");
+    server.signal("TERM");
+    assert_eq!(server.0.wait().unwrap().code(), Some(143));
+    waiting.join().unwrap();
 }

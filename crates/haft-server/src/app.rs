@@ -1,20 +1,22 @@
 //! What all requests share.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haft_catalog::Catalog;
 use haft_core::{Owner, Store, StoreError, ToolKind};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::access::{Keyring, Pass, RunLine, RunPermit};
 use crate::error::{ApiError, ErrorCode};
+use crate::health::StoreHealth;
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
 use crate::models::Models;
 use crate::options::ServerOptions;
 use crate::sealed::SealingKeys;
 use crate::stream::Dialect;
+use crate::watch::{RequestWatch, Watch};
 use crate::wire::unknown_after;
 
 /// The server's state.
@@ -25,31 +27,32 @@ pub(crate) struct App {
     pub(crate) options: ServerOptions,
     pub(crate) live: LiveRuns,
     pub(crate) conversations: ConversationLocks,
-    pub(crate) runs: Arc<Semaphore>,
+    pub(crate) keyring: Arc<Keyring>,
+    pub(crate) line: Arc<RunLine>,
+    /// Whether only names of the loopback are answered where no key is needed.
+    pub(crate) is_local: OnceLock<bool>,
     pub(crate) keys: SealingKeys,
     pub(crate) lifetime: Lifetime,
+    pub(crate) watch: Arc<Watch>,
+    pub(crate) store_health: StoreHealth,
 }
 
 /// Who asks, and how he wants to be answered.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) owner: Owner,
+    pub(crate) pass: Pass,
     pub(crate) dialect: Dialect,
     pub(crate) request_id: String,
     pub(crate) wants_vendor_events: bool,
+    /// Where whoever answers says who he is.
+    pub(crate) watch: RequestWatch,
 }
 
 impl App {
-    /// Room for one more run.
-    pub(crate) fn admit(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        let permit = Arc::clone(&self.runs).try_acquire_owned();
-        permit.map_err(|_| {
-            ApiError::new(
-                ErrorCode::ServerIsOverloaded,
-                "the server is busy with other requests: try again in 1s",
-            )
-            .retry_after(std::time::Duration::from_secs(1))
-        })
+    /// Waits for room for one more run of this caller.
+    pub(crate) async fn admit(&self, caller: &Caller) -> Result<RunPermit, ApiError> {
+        caller.pass.begin_run(&self.line).await
     }
 
     /// Whether a tool or item type with a slug is registered here.

@@ -5,29 +5,65 @@
 //! waits for an answer may, as long as the run goes on. What a body may take is the routes' business.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::Router;
+use axum::extract::ConnectInfo;
+use axum::middleware::AddExtension;
 use axum::serve::{Listener as _, ListenerExt as _};
+use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_util::task::TaskTracker;
+use tower_layer::Layer as _;
 
+use crate::access::RunLine;
+use crate::app::App;
 use crate::drive::MAX_STALL;
 use crate::lifetime::Lifetime;
 
+/// What a connection may take.
+#[derive(Clone)]
+pub(crate) struct Bounds {
+    pub(crate) patience: Patience,
+    /// How many bytes the headers of a request may have, and how many of them there may be. Whoever
+    /// sends a little more is told so by the routes; whoever sends far more is cut off.
+    pub(crate) header_bytes: usize,
+    pub(crate) headers: usize,
+    /// Those who wait for others to be done.
+    pub(crate) line: Option<Arc<RunLine>>,
+}
+
+impl Bounds {
+    pub(crate) fn of(app: &App) -> Self {
+        Self {
+            patience: Patience::default(),
+            header_bytes: app.options.limits.max_header_bytes,
+            headers: app.options.limits.max_headers,
+            line: Some(Arc::clone(&app.line)),
+        }
+    }
+
+    /// Whether somebody waits.
+    fn is_crowded(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.is_crowded())
+    }
+}
+
 /// How long a connection may take to begin, and each request of it to say all it has to say before
-/// its body.
+/// its body; and how long what is written may lie unread, also when others wait for their turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     pub(crate) header: Duration,
     pub(crate) stall: Duration,
+    pub(crate) crowded_stall: Duration,
 }
 
 impl Default for Patience {
@@ -35,9 +71,19 @@ impl Default for Patience {
         Self {
             header: Duration::from_secs(75),
             stall: MAX_STALL,
+            crowded_stall: Duration::from_secs(5),
         }
     }
 }
+
+/// How often it is looked whether others wait, while somebody does not read.
+const STALL_GLANCE: Duration = Duration::from_millis(500);
+
+/// As many headers as are read without asking for memory.
+const USUAL_HEADERS: usize = 100;
+
+/// No buffer of a connection is smaller.
+const MIN_BUFFER: usize = 64 * 1024;
 
 /// How often somebody is looked at who has begun to say which protocol he speaks.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -50,23 +96,24 @@ pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     lifetime: &Lifetime,
-    patience: Patience,
+    bounds: Bounds,
 ) {
     let connections = TaskTracker::new();
     let mut listener = listener.tap_io(send_at_once);
     loop {
         tokio::select! {
-            (stream, _) = listener.accept() => {
+            (stream, peer) = listener.accept() => {
                 let stopping = lifetime.stopping_signal();
-                let router = router.clone();
+                let router = Extension(ConnectInfo(peer)).layer(router.clone());
+                let bounds = bounds.clone();
                 connections.spawn(async move {
-                    let begun = timeout(patience.header, begun(&stream));
+                    let begun = timeout(bounds.patience.header, begun(&stream));
                     let is_there = tokio::select! {
                         begun = begun => matches!(begun, Ok(Ok(()))),
                         () = stopping.cancelled() => false,
                     };
                     if is_there {
-                        answer(stream, router, stopping, patience).await;
+                        answer(stream, router, stopping, bounds).await;
                     }
                 });
             }
@@ -93,22 +140,31 @@ async fn begun(stream: &TcpStream) -> io::Result<()> {
 
 async fn answer(
     stream: TcpStream,
-    router: Router,
+    router: AddExtension<Router, ConnectInfo<SocketAddr>>,
     stopping: haft_core::Cancel,
-    patience: Patience,
+    bounds: Bounds,
 ) {
+    let patience = bounds.patience;
+    let buffer = bounds.header_bytes.saturating_mul(2).max(MIN_BUFFER);
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
+        .max_buf_size(buffer)
         .header_read_timeout(patience.header);
+    if bounds.headers >= USUAL_HEADERS {
+        builder
+            .http1()
+            .max_headers(bounds.headers.saturating_mul(2));
+    }
     builder
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(patience.header)
+        .max_header_list_size(u32::try_from(buffer).unwrap_or(u32::MAX))
         // WebSockets over HTTP/2 begin with it.
         .enable_connect_protocol();
-    let stream = TokioIo::new(Stalling::new(stream, patience.stall));
+    let stream = TokioIo::new(Stalling::new(stream, bounds));
     let service = TowerToHyperService::new(router);
     let mut connection = pin!(builder.serve_connection_with_upgrades(stream, service));
     let ended = tokio::select! {
@@ -130,18 +186,24 @@ fn send_at_once(connection: &mut TcpStream) {
     }
 }
 
-/// A stream that breaks when what is written to it is not read for too long.
+/// A stream that breaks when what is written to it is not read for too long: sooner where others wait
+/// for what whoever does not read holds.
 struct Stalling<S> {
     stream: S,
-    limit: Duration,
-    stalled: Option<Pin<Box<Sleep>>>,
+    bounds: Bounds,
+    stalled: Option<Stalled>,
+}
+
+struct Stalled {
+    since: Instant,
+    look_again: Pin<Box<Sleep>>,
 }
 
 impl<S> Stalling<S> {
-    fn new(stream: S, limit: Duration) -> Self {
+    fn new(stream: S, bounds: Bounds) -> Self {
         Self {
             stream,
-            limit,
+            bounds,
             stalled: None,
         }
     }
@@ -155,12 +217,25 @@ impl<S> Stalling<S> {
             self.stalled = None;
             return written;
         }
-        let limit = self.limit;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(limit)));
-        stalled.as_mut().poll(cx).map(|()| {
-            let words = "the other end does not read";
-            Err(io::Error::new(io::ErrorKind::TimedOut, words))
-        })
+        let Patience {
+            stall,
+            crowded_stall,
+            ..
+        } = self.bounds.patience;
+        let stalled = self.stalled.get_or_insert_with(|| Stalled {
+            since: Instant::now(),
+            look_again: Box::pin(sleep(stall.min(crowded_stall))),
+        });
+        loop {
+            ready!(stalled.look_again.as_mut().poll(cx));
+            let lasted = stalled.since.elapsed();
+            if lasted >= stall || (lasted >= crowded_stall && self.bounds.is_crowded()) {
+                let words = "the other end does not read";
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, words)));
+            }
+            let left = stall.saturating_sub(lasted).min(STALL_GLANCE);
+            stalled.look_again.as_mut().reset(Instant::now() + left);
+        }
     }
 }
 

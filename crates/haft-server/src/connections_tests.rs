@@ -21,7 +21,13 @@ async fn connect(router: Router, patience: Patience) -> TcpStream {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let lifetime = Arc::new(Lifetime::default());
-    tokio::spawn(async move { serve(listener, router, &lifetime, patience).await });
+    let bounds = Bounds {
+        patience,
+        header_bytes: 1024,
+        headers: 10,
+        line: None,
+    };
+    tokio::spawn(async move { serve(listener, router, &lifetime, bounds).await });
     TcpStream::connect(address).await.unwrap()
 }
 

@@ -12,9 +12,10 @@ use haft_core::{
     StoredResponse, Usage,
 };
 use haft_engine::{End, EventKind, FailedReason, Outcome, Session, Step};
-use serde_json::value::to_raw_value;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::mpsc;
 
+use crate::access::RunPermit;
 use crate::app::{App, ConversationLock, now, store_failed};
 use crate::compaction::{Compaction, Halt, item_of};
 use crate::durable::{Durable, RunSoFar, items_in_common};
@@ -25,6 +26,7 @@ use crate::orphans::settle_broken;
 use crate::plan::Plan;
 use crate::stream::{Finished, OutputItem, Translator, WireEvent};
 use crate::truncate::shorter;
+use crate::watch::RunWatch;
 use crate::wire::{ResponseResource, Truncation};
 
 /// How long somebody who does not read may hold up a run.
@@ -189,7 +191,8 @@ pub(crate) struct Job {
     pub(crate) so_far: Option<RunSoFar>,
     /// Held until the run is over.
     pub(crate) lock: Option<ConversationLock>,
-    pub(crate) permit: OwnedSemaphorePermit,
+    pub(crate) permit: RunPermit,
+    pub(crate) watch: RunWatch,
 }
 
 /// How a run went.
@@ -241,7 +244,7 @@ impl Job {
     pub(crate) async fn warm_up(mut self, app: &App) -> (Vec<WireEvent>, Ended) {
         let mut events = self.translator.begin();
         let warmed = self.translator.warm_up(now());
-        let finished = keep(app, &self.place, warmed, None).await.finished;
+        let finished = keep(app, &self.place, warmed, None, None).await.finished;
         events.extend(finished.events);
         let ended = Ended {
             resource: finished.resource,
@@ -252,6 +255,7 @@ impl Job {
     }
 
     async fn drive(mut self, app: Arc<App>, mut listener: Listener) {
+        self.watch.begin();
         let begun = self.translator.begin();
         match &mut listener {
             Listener::Live(durable) => {
@@ -260,9 +264,13 @@ impl Job {
             Listener::Follower { .. } => listener.tell(begun, &self.plan.cancel).await,
         }
         let ended = match self.run(&app, &mut listener).await {
-            Ok(Ran::PutAway) => return listener.put_away().await,
+            Ok(Ran::PutAway) => {
+                self.watch.put_away();
+                return listener.put_away().await;
+            }
             Ok(Ran::Ended(End::Cancelled, _)) if app.lifetime.is_stopping() => {
                 if listener.may_be_put_away() {
+                    self.watch.put_away();
                     return listener.put_away().await;
                 }
                 Err(stopped())
@@ -270,6 +278,7 @@ impl Job {
             Ok(Ran::Ended(end, usage)) => Ok((end, usage)),
             Err(error) => Err(error),
         };
+        self.watch.ended(&ended);
         if let Some(error) = refusal(&ended, &self.translator)
             && listener.may_refuse()
         {
@@ -282,7 +291,9 @@ impl Job {
             Err(error) => self.translator.fail(&error),
         };
         let finished = listener.gather(finished).await;
-        let kept = keep(&app, &self.place, finished, listener.durable()).await;
+        let is_stored = self.place.is_stored;
+        let trace = is_stored.then(|| self.watch.to_json()).flatten();
+        let kept = keep(&app, &self.place, finished, trace, listener.durable()).await;
         let Kept {
             finished,
             is_written,
@@ -330,7 +341,10 @@ impl Job {
         }
         if let Some(compaction) = self.compaction.take() {
             let goes_on = compaction.goes_on();
-            let carried = match self.plan.compact(compaction, app, &self.place.owner).await {
+            let compacting = self.watch.compacting();
+            let carried = self.plan.compact(compaction, app, &self.place.owner).await;
+            self.watch.compacted(&compacting, &carried);
+            let carried = match carried {
                 Ok(carried) => carried,
                 Err(Halt::Error(error)) => return Err(error),
                 Err(Halt::Cancelled(usage)) => return Ok(Ran::Ended(End::Cancelled, usage)),
@@ -368,7 +382,10 @@ impl Job {
                 return Ok(Ran::Ended(outcome.end, usage));
             }
             match shorter(&conversation) {
-                Some(shortened) => conversation = shortened,
+                Some(shortened) => {
+                    self.watch.shortened();
+                    conversation = shortened;
+                }
                 None => return Ok(Ran::Ended(outcome.end, usage)),
             }
         }
@@ -398,13 +415,17 @@ impl Job {
         })?;
         while let Some(step) = stream.next_step().await {
             match (step, &mut *listener) {
-                (Step::Event(event), _) => self.hear(event.kind, listener).await,
+                (Step::Event(event), _) => {
+                    self.watch.hear(&event, self.plan.tools());
+                    self.hear(event.kind, listener).await;
+                }
                 (step, Listener::Live(durable)) => {
                     let so_far = RunSoFar {
                         planned_items,
                         session: stream.session().without_first(planned_items),
                         told: self.translator.snapshot(),
                         used_before,
+                        trace: Some(self.watch.snapshot()),
                     };
                     // Apart, so that runs that somebody follows need not keep room for it.
                     Box::pin(durable.note(app, so_far)).await?;
@@ -416,7 +437,9 @@ impl Job {
                 _ => {}
             }
         }
-        Ok(Some(stream.finish().await))
+        let outcome = stream.finish().await;
+        self.watch.leg(&outcome, self.plan.tools());
+        Ok(Some(outcome))
     }
 
     async fn hear(&mut self, event: EventKind, listener: &mut Listener) {
@@ -494,7 +517,13 @@ struct Kept {
 }
 
 /// Stores a finished response before anybody is told; one that cannot be stored has failed.
-async fn keep(app: &App, place: &Place, finished: Finished, durable: Option<&Durable>) -> Kept {
+async fn keep(
+    app: &App,
+    place: &Place,
+    finished: Finished,
+    trace: Option<Box<RawValue>>,
+    durable: Option<&Durable>,
+) -> Kept {
     if !place.is_stored {
         return Kept {
             finished,
@@ -508,6 +537,7 @@ async fn keep(app: &App, place: &Place, finished: Finished, durable: Option<&Dur
     let alongside = Alongside {
         append_to: place.conversation.clone().filter(|_| is_whole),
         events: durable.map_or_else(Vec::new, |durable| durable.stored(&finished.events)),
+        trace,
         ..Alongside::default()
     };
     let mut tries = 1;

@@ -17,6 +17,7 @@ use crate::app::{App, Caller, store_failed};
 use crate::error::{ApiError, ErrorCode};
 use crate::live::{LiveRun, stored_event};
 use crate::stream::{Snapshot, WireEvent};
+use crate::watch::RunTrace;
 
 /// How often a store that has too much to write is asked again.
 const BUSY_TRIES: u32 = 20;
@@ -54,6 +55,9 @@ pub(crate) struct RunSoFar {
     pub(crate) told: Snapshot,
     /// What was used before this run of the engine began.
     pub(crate) used_before: Usage,
+    /// How it went by then.
+    #[serde(default)]
+    pub(crate) trace: Option<RunTrace>,
 }
 
 impl Asked {

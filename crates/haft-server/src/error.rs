@@ -5,6 +5,9 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde::Serialize;
 
+/// How deep the parser of JSON goes.
+const MAX_DEPTH: usize = 127;
+
 /// What a client is told when its request cannot be served.
 ///
 /// Made by naming the row of the table, `ApiError::new(ErrorCode::InvalidValue, "…")`; status and
@@ -48,6 +51,17 @@ impl ApiError {
     pub fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
         self
+    }
+
+    /// A body that cannot be read as JSON.
+    pub(crate) fn of_json(error: &serde_json::Error) -> Self {
+        // The parser counts how deep it is, and says so in these words.
+        let message = if error.to_string().starts_with("recursion limit exceeded") {
+            format!("the body is nested more than {MAX_DEPTH} levels deep: send it flatter")
+        } else {
+            format!("the body is not valid JSON: {error}")
+        };
+        Self::new(ErrorCode::InvalidJson, message)
     }
 
     /// The HTTP status.
@@ -186,6 +200,8 @@ table! {
     MethodNotAllowed => "method_not_allowed", METHOD_NOT_ALLOWED, "invalid_request";
     /// The body is too large.
     RequestTooLarge => "request_too_large", PAYLOAD_TOO_LARGE, "invalid_request";
+    /// The headers are too many or too long.
+    RequestHeadersTooLarge => "request_headers_too_large", REQUEST_HEADER_FIELDS_TOO_LARGE, "invalid_request";
     /// The body is not declared as JSON.
     UnsupportedContentType => "unsupported_content_type", UNSUPPORTED_MEDIA_TYPE, "invalid_request";
     /// Another run is using the conversation.

@@ -8,12 +8,13 @@
 //! A request is read and checked (`wire`), what it refers to is looked up (`context`, `history`), its
 //! tools become a binding (`toolkit`) and all of it a run (`plan`). A task drives the run (`drive`);
 //! its events are translated by one writer (`stream`), stored before their end is told, and leave in
-//! the client's dialect (`http`).
+//! the client's dialect (`http`). Whoever operates the server sees what happens (`watch`).
 //!
 //! The server decides nothing about tools: which calls run, wait or are refused is the engine's
 //! business. It must never show one owner's records to another, store what was asked not to be, or
 //! tell a client what only a provider may know.
 
+pub mod access;
 mod app;
 mod chat;
 mod compaction;
@@ -24,6 +25,7 @@ mod durable;
 mod error;
 mod estimate;
 mod failure;
+mod health;
 mod history;
 mod http;
 mod lifetime;
@@ -32,17 +34,24 @@ mod models;
 mod options;
 mod orphans;
 mod plan;
+mod private_file;
 mod sealed;
 mod server;
 mod stream;
 mod take_up;
 mod toolkit;
 mod truncate;
+mod watch;
 mod wire;
 
 pub use error::{ApiError, ErrorBody, ErrorCode};
+pub use http::Route;
 pub use models::ModelEntry;
 pub use options::{ApiKey, DialectChoice, ServerOptions};
 pub use sealed::KeyFileError;
 pub use server::{BuildError, Server, ServerBuilder, rotate_sealing_keys};
 pub use toolkit::UnsupportedTools;
+pub use watch::{
+    AttemptTrace, CallTrace, HydrationTrace, Note, NoteKind, RunTrace, TurnTrace, WatchOptions,
+    metrics_table,
+};

@@ -11,6 +11,7 @@ use haft_core::Cancel;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
+use tracing::Instrument as _;
 
 use crate::error::{ApiError, ErrorCode};
 
@@ -29,7 +30,8 @@ impl Lifetime {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        self.tasks.spawn(task)
+        // What it logs belongs to the request that began it.
+        self.tasks.spawn(task.in_current_span())
     }
 
     /// For a task that somebody else began: it is waited for as long as this is held.

@@ -7,7 +7,9 @@ use haft_core::Retention;
 use haft_engine::LoopOptions;
 use serde::Deserialize;
 
+use crate::access::{KeyHash, Limits};
 use crate::toolkit::UnsupportedTools;
+use crate::watch::WatchOptions;
 
 /// The settings of a server. Every field has a sensible default.
 ///
@@ -24,10 +26,16 @@ pub struct ServerOptions {
     pub unsupported_tools: UnsupportedTools,
     /// The largest body of a request.
     pub max_body_bytes: usize,
-    /// How many runs go on at the same time; more are refused.
+    /// How many runs go on at the same time; some more wait, the rest is refused.
     pub max_runs: usize,
-    /// The key that clients must send; none lets everybody in.
+    /// What requests may bring, what keys may ask for, and how many may wait.
+    pub limits: Limits,
+    /// A key that clients may send, beside those in the data folder. Without any, everybody is let in.
     pub api_key: Option<ApiKey>,
+    /// Whether requests may come without a key from everywhere, and under any name of this machine.
+    /// Else a server that listens on this machine alone answers only who asks for it by a name of
+    /// the loopback: a web page could have led a browser here by a name of its own.
+    pub allow_anonymous: bool,
     /// The browser origins that may open a WebSocket.
     pub allowed_origins: Vec<String>,
     /// The model of requests that name none.
@@ -49,6 +57,8 @@ pub struct ServerOptions {
     /// How long requests may take to end by themselves when the server stops; then they are
     /// cancelled, and have as long again.
     pub stop_wait: Duration,
+    /// What is watched, and by whom.
+    pub watch: WatchOptions,
 }
 
 impl Default for ServerOptions {
@@ -58,7 +68,9 @@ impl Default for ServerOptions {
             unsupported_tools: UnsupportedTools::default(),
             max_body_bytes: 64 * 1024 * 1024,
             max_runs: 256,
+            limits: Limits::default(),
             api_key: None,
+            allow_anonymous: false,
             allowed_origins: Vec::new(),
             default_model: None,
             loop_options: LoopOptions::default(),
@@ -68,6 +80,7 @@ impl Default for ServerOptions {
             websocket_age: Duration::from_hours(1),
             drain_wait: Duration::ZERO,
             stop_wait: Duration::from_secs(10),
+            watch: WatchOptions::default(),
         }
     }
 }
@@ -96,13 +109,8 @@ impl ApiKey {
         Self(key.into())
     }
 
-    /// Whether it is this one, in a time that says nothing about where they differ.
-    pub(crate) fn matches(&self, given: &str) -> bool {
-        use sha2::{Digest, Sha256};
-        use subtle::ConstantTimeEq;
-        let own = Sha256::digest(self.0.as_bytes());
-        let given = Sha256::digest(given.as_bytes());
-        own.as_slice().ct_eq(given.as_slice()).into()
+    pub(crate) fn hash(&self) -> KeyHash {
+        KeyHash::of(&self.0)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use haft_core::{Cancel, Conversation, Model, ModelOptions, Owner};
 use haft_engine::{LoopOptions, OnMismatch, Run, Session};
+use haft_models::pool::Witness;
 
 use crate::app::{App, Caller, now};
 use crate::compaction::{Carried, Compaction, Halt, Piece, Writing};
@@ -14,6 +15,7 @@ use crate::history::{Record, expand, verify};
 use crate::stream::{Translation, Translator};
 use crate::toolkit::{Ingredients, Toolkit};
 use crate::truncate::fitted;
+use crate::watch::{Commission, RunWatch, Tools};
 use crate::wire::{CreateRequest, ResponseResource, TextFormat, Truncation, new_id};
 
 /// Everything that is needed to run a request, once or again with less of its context.
@@ -30,6 +32,8 @@ pub(crate) struct Plan {
     format: TextFormat,
     on_mismatch: OnMismatch,
     request_id: String,
+    /// Hears which backends answer.
+    pub(crate) witness: Witness,
 }
 
 impl Plan {
@@ -77,8 +81,9 @@ impl Plan {
         };
         let resource = ResponseResource::begun(&new_id("resp"), now(), &entry.name, request);
         let translator = Translator::new(resource, translation);
+        let witness = Witness::default();
         let plan = Self {
-            model: Arc::clone(&entry.model),
+            model: entry.pool.heard_by(witness.clone()),
             conversation,
             truncation: request.truncation,
             cancel: app.lifetime.run_signal(),
@@ -90,8 +95,36 @@ impl Plan {
             format: request.text.format.clone(),
             on_mismatch,
             request_id: caller.request_id.clone(),
+            witness,
         };
         Ok((plan, translator))
+    }
+
+    /// The run of it under watch.
+    pub(crate) fn watched(
+        &self,
+        app: &App,
+        caller: &Caller,
+        request: &CreateRequest,
+        translator: &Translator,
+    ) -> RunWatch {
+        let resource = translator.resource();
+        let commission = Commission {
+            owner: &caller.owner,
+            response_id: &resource.id,
+            request_id: &self.request_id,
+            model_name: &resource.model,
+            model: &*self.model,
+            conversation: request.conversation.as_deref(),
+            is_background: request.background,
+            is_stored: request.store,
+        };
+        app.watch.run(caller, &commission)
+    }
+
+    /// What each tool is for the client, by the name that the model calls it by.
+    pub(crate) fn tools(&self) -> &Tools {
+        &self.toolkit.shown
     }
 
     /// The tool types that were left out.

@@ -2,18 +2,19 @@
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
 use haft_catalog::Catalog;
 use haft_core::{CustomKind, Retention, Store, ToolSource};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
+use crate::access::{KeyFile, Keyring, KeysError, RunLine};
 use crate::app::{App, ConversationLocks, now};
 use crate::connections;
-use crate::http;
+use crate::health::StoreHealth;
+use crate::http::{self, Route};
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
 use crate::models::{ModelEntry, Models};
@@ -21,6 +22,7 @@ use crate::options::ServerOptions;
 use crate::sealed::{KeyFileError, SealingKeys};
 use crate::take_up::{TakenUp, take_up};
 use crate::toolkit::of_type;
+use crate::watch::{TimedStore, Watch};
 
 /// Where the keys are, in the data folder.
 const KEY_FILE: &str = "sealing-keys";
@@ -100,10 +102,14 @@ pub enum BuildError {
     /// The keys that seal compacted conversations cannot be used.
     #[error(transparent)]
     Keys(#[from] KeyFileError),
+    /// The keys of clients cannot be used.
+    #[error(transparent)]
+    ApiKeys(#[from] KeysError),
 }
 
 impl ServerBuilder {
-    /// Where the server keeps its keys; without one they die with it.
+    /// Where the server keeps its keys, and finds those of its clients
+    /// ([`KeyFile`](crate::access::KeyFile)); without one its own die with it.
     pub fn data_dir(mut self, directory: impl Into<PathBuf>) -> Self {
         self.data_dir = Some(directory.into());
         self
@@ -168,17 +174,30 @@ impl ServerBuilder {
             Some(directory) => SealingKeys::open(&directory.join(KEY_FILE))?,
             None => SealingKeys::ephemeral()?,
         };
+        let options = self.options;
+        let limits = &options.limits;
+        let file = self.data_dir.as_deref().map(KeyFile::in_folder);
+        let keyring = Keyring::open(file, options.api_key.as_ref(), limits.keys)?;
+        let max_waiting = limits.max_waiting;
+        let max_waiting = max_waiting.unwrap_or_else(|| options.max_runs.saturating_mul(4));
+        let line = RunLine::new(options.max_runs, max_waiting, limits.max_wait);
+        let names = models.iter().map(|entry| entry.name.as_str());
+        let watch = Watch::new(names, options.watch.clone());
         Ok(Server {
             app: Arc::new(App {
                 models,
                 catalog: self.catalog,
-                store: self.store,
-                runs: Arc::new(Semaphore::new(self.options.max_runs)),
-                options: self.options,
+                store: TimedStore::new(self.store, &watch),
+                keyring,
+                line,
+                is_local: OnceLock::new(),
+                options,
                 live: LiveRuns::default(),
                 conversations: ConversationLocks::default(),
                 keys,
                 lifetime: Lifetime::default(),
+                watch,
+                store_health: StoreHealth::default(),
             }),
         })
     }
@@ -237,6 +256,16 @@ impl Server {
         }
     }
 
+    /// Every method and path that it answers to.
+    pub fn routes(&self) -> Vec<Route> {
+        http::routes()
+    }
+
+    /// Whether clients must send a key: one is configured, or the data folder has a file of them.
+    pub fn needs_key(&self) -> bool {
+        self.app.keyring.needs_key()
+    }
+
     #[cfg(test)]
     pub(crate) fn app(&self) -> &Arc<App> {
         &self.app
@@ -267,9 +296,13 @@ impl Server {
             );
         }
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
+        let watching = tokio::spawn(haft_models::pool::watch(self.app.models.members()));
         let lifetime = &self.app.lifetime;
-        let patience = connections::Patience::default();
-        let served = connections::serve(listener, self.router(), lifetime, patience);
+        let address = listener.local_addr()?;
+        let is_local = address.ip().to_canonical().is_loopback();
+        let _ = self.app.is_local.set(is_local);
+        let bounds = connections::Bounds::of(&self.app);
+        let served = connections::serve(listener, self.router(), lifetime, bounds);
         let wait = self.app.options.stop_wait;
         let over = async {
             served.await;
@@ -293,6 +326,7 @@ impl Server {
             }
         }
         cleaner.abort();
+        watching.abort();
         Ok(())
     }
 }

@@ -2,10 +2,13 @@
 //! failed with the reason why it cannot.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_core::{Owner, StoredResponse};
 
+use crate::access::{Pass, RunPermit};
 use crate::app::{App, Caller, store_failed};
+use crate::context::{Remembered, chain_records};
 use crate::durable::{Asked, Checkpoint, Durable};
 use crate::error::{ApiError, ErrorCode};
 use crate::http::{Unadmitted, arrange, go_live, read};
@@ -13,10 +16,14 @@ use crate::lifetime::stopped;
 use crate::live::LiveRun;
 use crate::orphans::settle_orphan;
 use crate::stream::{Dialect, WireEvent};
+use crate::watch::RequestWatch;
 use crate::wire::{Door, ResponseResource};
 
 /// How many stored events are read at once.
 const EVENT_PAGE: usize = 256;
+
+/// How long a run that finds no room waits before it asks again.
+const ADMISSION_PAUSE: Duration = Duration::from_millis(500);
 
 /// What became of the responses that were left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,6 +78,8 @@ async fn resume(
     let fresh = job.translator;
     job.translator = fresh.restored(resource, told, log).ok_or_else(stopped)?;
     job.place.input.clone_from(&orphan.input);
+    let trace = run.as_ref().and_then(|run| run.trace.clone());
+    job.watch.resumed(&orphan.id, trace);
     if let Some(run) = run {
         let planned = job.plan.conversation.len();
         if run.planned_items > 0 && run.planned_items != planned {
@@ -92,13 +101,27 @@ async fn resume(
     let app = Arc::clone(app);
     let durable = Durable::new(live, asked);
     Arc::clone(&app).lifetime.spawn(async move {
-        // There are as many as there were before, when each of them was admitted.
-        let Ok(permit) = Arc::clone(&app.runs).acquire_owned().await else {
-            return;
-        };
-        go_live(app, job.admitted(permit), durable);
+        let waiting = app.watch.waiting();
+        let admitted = admission(&app, &durable.live).await;
+        drop(waiting);
+        match admitted {
+            Some(permit) => go_live(app, job.admitted(permit), durable),
+            None => durable.live.end().await,
+        }
     });
     Ok(())
+}
+
+/// Room for a run, however long that takes; none if the server stops first.
+async fn admission(app: &App, live: &LiveRun) -> Option<RunPermit> {
+    let pass = Pass::of_tenant(live.owner.clone());
+    while !app.lifetime.is_stopping() {
+        match pass.begin_run(&app.line).await {
+            Ok(permit) => return Some(permit),
+            Err(_) => tokio::time::sleep(ADMISSION_PAUSE).await,
+        }
+    }
+    None
 }
 
 /// What a request comes to now, and whether its events are kept.
@@ -110,16 +133,40 @@ async fn plan_again(
 ) -> Result<(Unadmitted, bool), ApiError> {
     let caller = Caller {
         owner: owner.clone(),
+        pass: Pass::of_tenant(owner.clone()),
         // Events are kept in the specification's words; each reader gets his own.
         dialect: Dialect::OpenResponses,
         request_id: asked.request_id.clone(),
         wants_vendor_events: asked.wants_vendor_events,
+        watch: RequestWatch::default(),
     };
     let items = orphan.input.iter();
     let items = items.filter_map(|item| serde_json::from_str(item.json.get()).ok());
     let request = Arc::new(read(app, asked.body_with(items), Door::Http)?);
-    let job = arrange(app, &caller, &request, None).await?;
+    let inherited = inherited(app, orphan, &caller).await?;
+    let job = arrange(app, &caller, &request, inherited.as_ref()).await?;
     Ok((job, request.stream))
+}
+
+/// What a response goes on from, also if somebody deleted that since: what continues it keeps it.
+async fn inherited(
+    app: &App,
+    orphan: &StoredResponse,
+    caller: &Caller,
+) -> Result<Option<Remembered>, ApiError> {
+    let Some(previous) = &orphan.previous else {
+        return Ok(None);
+    };
+    let chain = app.store.chain(&caller.owner, &orphan.id).await;
+    let chain = chain.map_err(store_failed)?.unwrap_or_default();
+    let is_whole = chain.first().is_some_and(|first| first.previous.is_none());
+    match chain.split_last().filter(|_| is_whole) {
+        Some((_, before)) => Ok(Some(Remembered {
+            response_id: previous.clone(),
+            records: chain_records(before)?,
+        })),
+        None => Ok(None),
+    }
 }
 
 /// Whether a log has no hole, no damage and no end.

@@ -1,16 +1,17 @@
 //! A question to a model with two tools, watched as it happens.
 
-mod screen;
+mod page;
 
 use std::error::Error;
-use std::io;
 use std::process::ExitCode;
 
 use haft::{ToolContext, tools};
 
-use self::screen::Screen;
 use crate::arguments::ModelChoice;
+use crate::screen::{Layout, Screen};
 use crate::tools::{Notes, convert_temperature, find_notes};
+
+pub(crate) use self::page::what_next;
 
 /// What the demonstration asks.
 pub(crate) const QUESTION: &str =
@@ -22,21 +23,18 @@ pub(crate) async fn ask(question: &str, model: &ModelChoice) -> Result<ExitCode,
         .tools(tools![find_notes, convert_temperature])
         .context(ToolContext::builder().state(Notes::default()).build())
         .user(question);
-    let mut screen = Screen::open(question, model)?;
+    let mut screen = Screen::new(Layout::Framed);
+    let began = std::time::Instant::now();
+    page::open(&mut screen, question, model)?;
     let mut events = run.start()?;
     while let Some(event) = events.next().await {
         screen.show(&event)?;
     }
     let outcome = events.finish().await;
-    screen.close(&outcome)?;
+    page::close(&mut screen, &outcome, began.elapsed())?;
     Ok(if outcome.is_completed() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
-}
-
-/// Where a person goes from the demonstration.
-pub(crate) fn what_next() -> io::Result<()> {
-    screen::what_next()
 }

@@ -24,6 +24,7 @@ pub(super) struct FileConfig {
     #[serde(rename = "loop")]
     pub(super) loop_options: LoopOptions,
     pub(super) retention: RetentionTable,
+    pub(super) limits: LimitsTable,
     pub(super) search_files: Option<FileSearchConfig>,
 }
 
@@ -40,7 +41,24 @@ pub(super) struct ServerTable {
     pub(super) max_runs: Option<usize>,
     pub(super) api_key_env: Option<String>,
     pub(super) api_key_file: Option<PathBuf>,
+    pub(super) allow_anonymous: Option<bool>,
     pub(super) allowed_origins: Option<Vec<Origin>>,
+    pub(super) drain_wait: Option<Age>,
+    pub(super) stop_wait: Option<Age>,
+}
+
+/// `[limits]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct LimitsTable {
+    pub(super) requests_per_minute: Option<u32>,
+    pub(super) concurrent: Option<u32>,
+    pub(super) max_waiting: Option<usize>,
+    pub(super) max_wait: Option<Age>,
+    pub(super) max_header_bytes: Option<Bytes>,
+    pub(super) max_headers: Option<usize>,
+    pub(super) max_input_items: Option<usize>,
+    pub(super) max_tools: Option<usize>,
 }
 
 /// `[retention]`.
@@ -52,12 +70,13 @@ pub(super) struct RetentionTable {
 }
 
 /// The keys of every table, in the words of whoever reads it.
-pub(super) fn tables() -> [(&'static str, Vec<String>); 6] {
+pub(super) fn tables() -> [(&'static str, Vec<String>); 7] {
     [
         ("`[server]`", keys_of::<ServerTable>()),
         ("`[[model]]`", keys_of::<ModelConfig>()),
         ("`[loop]`", keys_of::<LoopOptions>()),
         ("`[retention]`", keys_of::<RetentionTable>()),
+        ("`[limits]`", keys_of::<LimitsTable>()),
         ("`[search_files]`", keys_of::<FileSearchConfig>()),
         ("the top of the file", keys_of::<FileConfig>()),
     ]

@@ -21,6 +21,16 @@ pub(crate) enum KeySource {
     File(PathBuf),
 }
 
+impl KeySource {
+    /// The key, if it is there.
+    pub(crate) fn read(&self, lookup: Lookup<'_>) -> Option<Secret> {
+        match self {
+            Self::Variable(name) => required_variable(name, lookup).ok(),
+            Self::File(path) => read(path).ok(),
+        }
+    }
+}
+
 /// The key that `[server]` asks clients for.
 pub(super) fn client_key(
     document: &Document<'_>,
@@ -86,7 +96,8 @@ pub(super) fn unset_variable(
         .remedy("give the name of a variable that holds the key, such as `MY_KEY`")
 }
 
-fn read(file: &Path) -> Result<Secret, String> {
+/// The key in a file, or why there is none.
+pub(crate) fn read(file: &Path) -> Result<Secret, String> {
     let mut text = String::new();
     std::fs::File::open(file)
         .and_then(|file| file.take(MAX_KEY_BYTES).read_to_string(&mut text))

@@ -7,12 +7,14 @@ use haft::LoopOptions;
 use haft::models::http::Secret;
 use haft::models::{Lookup, ModelConfig};
 use haft_hosted::FileSearchConfig;
+use haft_server::access::Limits;
 use haft_server::{DialectChoice, UnsupportedTools};
 
 use super::complaint::Complaint;
 use super::document::{Document, Source, Step};
-use super::file::RetentionTable;
+use super::file::{RetentionTable, ServerTable};
 use super::keys::{self, KeySource};
+use super::limits;
 use super::models;
 use super::values::{Age, Bytes, Limit, Listen, Origin};
 use super::variables::Variables;
@@ -26,8 +28,13 @@ pub(crate) struct Resolved {
     pub(crate) unsupported_tools: UnsupportedTools,
     pub(crate) max_body_bytes: usize,
     pub(crate) max_runs: usize,
+    pub(crate) limits: Limits,
     pub(crate) api_key: Option<ClientKey>,
+    /// Whether requests may come without a key from everywhere.
+    pub(crate) allow_anonymous: bool,
     pub(crate) allowed_origins: Vec<Origin>,
+    pub(crate) drain_wait: Duration,
+    pub(crate) stop_wait: Duration,
     /// Of the models; none where the models are still to be found.
     pub(crate) default_model: Option<String>,
     /// As the file or the command line say; empty where neither does.
@@ -58,8 +65,11 @@ pub(crate) struct Retention {
 pub(crate) struct Flags {
     pub(crate) listen: Option<Listen>,
     pub(crate) data_dir: Option<PathBuf>,
+    pub(crate) allow_anonymous: bool,
     /// In place of the file's models.
     pub(crate) model: Option<ModelConfig>,
+    /// No client comes in, so their key is not looked up.
+    pub(crate) has_no_door: bool,
 }
 
 /// Makes sense of the layers; the first thing that is wrong is the complaint.
@@ -88,16 +98,12 @@ pub(crate) fn resolve(
             return Err(document.complain(&in_server(key), message));
         }
     }
-    if server.data_dir.as_deref().is_some_and(is_empty) {
-        let path = in_server("data_dir");
-        return Err(document.complain(&path, "the folder's name is empty"));
-    }
-
-    let data_dir = flags.data_dir.unwrap_or_else(|| {
-        let folder = server.data_dir.unwrap_or_else(|| "haft-data".into());
-        document.folder_of(&in_server("data_dir")).join(folder)
-    });
-    let api_key = keys::client_key(&document, server.api_key_env, server.api_key_file, lookup)?;
+    let data_dir = data_dir_of(&document, &server, flags.data_dir)?;
+    let api_key = if flags.has_no_door {
+        None
+    } else {
+        keys::client_key(&document, server.api_key_env, server.api_key_file, lookup)?
+    };
     let (models, default_model) = if let Some(model) = flags.model {
         (vec![model], None)
     } else {
@@ -112,8 +118,14 @@ pub(crate) fn resolve(
         unsupported_tools: server.unsupported_tools.unwrap_or_default(),
         max_body_bytes,
         max_runs,
+        limits: limits::limits(&document, &said.limits)?,
         api_key,
+        allow_anonymous: flags.allow_anonymous || server.allow_anonymous.unwrap_or_default(),
         allowed_origins: server.allowed_origins.unwrap_or_default(),
+        drain_wait: server.drain_wait.map_or(Duration::ZERO, |Age(wait)| wait),
+        stop_wait: server
+            .stop_wait
+            .map_or(Duration::from_secs(10), |Age(wait)| wait),
         default_model,
         models,
         loop_options: said.loop_options,
@@ -123,6 +135,34 @@ pub(crate) fn resolve(
             search.relative_to(document.folder_of(&path))
         }),
     })
+}
+
+/// Where the data is, for whoever needs nothing else of the configuration: models and their keys are
+/// not looked at.
+pub(crate) fn data_dir(
+    source: &Source,
+    variables: &Variables,
+    flag: Option<PathBuf>,
+) -> Result<PathBuf, Complaint> {
+    let document = Document::parse(source, variables)?;
+    let said = document.read()?;
+    data_dir_of(&document, &said.server, flag)
+}
+
+fn data_dir_of(
+    document: &Document<'_>,
+    server: &ServerTable,
+    flag: Option<PathBuf>,
+) -> Result<PathBuf, Complaint> {
+    let path = [Step::Key("server"), Step::Key("data_dir")];
+    if server.data_dir.as_deref().is_some_and(is_empty) {
+        return Err(document.complain(&path, "the folder's name is empty"));
+    }
+    Ok(flag.unwrap_or_else(|| {
+        let folder = server.data_dir.clone();
+        let folder = folder.unwrap_or_else(|| "haft-data".into());
+        document.folder_of(&path).join(folder)
+    }))
 }
 
 fn is_empty(path: &Path) -> bool {

@@ -1,9 +1,11 @@
 use std::fmt::Write as _;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
 use haft::LoopOptions;
 use haft::models::{Adapter, ModelConfig};
+use haft_server::access::{KeyLimits, Limits};
 use haft_server::{DialectChoice, UnsupportedTools};
 
 use super::resolve::Retention;
@@ -14,6 +16,7 @@ fn source(text: &str) -> Source {
         name: String::from("haft.toml"),
         folder: "/etc/haft".into(),
         text: text.to_owned(),
+        is_there: true,
     }
 }
 
@@ -76,6 +79,8 @@ fn an_empty_file_means_the_defaults() {
         (64 << 20, 256)
     );
     assert!(resolved.api_key.is_none() && resolved.allowed_origins.is_empty());
+    assert!(!resolved.allow_anonymous);
+    assert_eq!(resolved.limits, Limits::default());
     assert!(resolved.models.is_empty() && resolved.default_model.is_none());
     assert_eq!(resolved.loop_options, LoopOptions::default());
     let month = Duration::from_hours(30 * 24);
@@ -94,6 +99,7 @@ fn every_key_is_read() {
         max_body_bytes = "1MiB"
         max_runs = 2
         api_key_env = "SOME_KEY"
+        allow_anonymous = true
         allowed_origins = ["https://app.example.com"]
         default_model = "quick"
         [[model]]
@@ -103,6 +109,9 @@ fn every_key_is_read() {
         name = "two"
         aliases = ["quick"]
         adapter = "ollama"
+        failover = ["one"]
+        breaker = { failures = 3, open = "1s", longest = 5000 }
+        health = { every = "1m" }
         [loop]
         max_rounds = 3
         deadline = "2m"
@@ -112,6 +121,15 @@ fn every_key_is_read() {
         [retention]
         max_age = "7d"
         max_bytes = "none"
+        [limits]
+        requests_per_minute = 60
+        concurrent = 4
+        max_waiting = 0
+        max_wait = "1500ms"
+        max_header_bytes = "8KiB"
+        max_headers = 32
+        max_input_items = 100
+        max_tools = 10
         [search_files]
         folders = ["docs", "/srv/wiki", { path = "notes", name = "mine" }]
         "#,
@@ -123,11 +141,34 @@ fn every_key_is_read() {
     let key = resolved.api_key.unwrap();
     assert_eq!(key.secret.expose(), "hunter2");
     assert_eq!(key.source, KeySource::Variable("SOME_KEY".into()));
+    assert!(resolved.allow_anonymous);
+    let limits = Limits {
+        keys: KeyLimits {
+            requests_per_minute: NonZeroU32::new(60),
+            concurrent: NonZeroU32::new(4),
+        },
+        max_waiting: Some(0),
+        max_wait: Duration::from_millis(1500),
+        max_header_bytes: 8 << 10,
+        max_headers: 32,
+        max_input_items: 100,
+        max_tools: 10,
+    };
+    assert_eq!(resolved.limits, limits);
     assert_eq!(
         resolved.allowed_origins[0].as_str(),
         "https://app.example.com"
     );
     assert_eq!(resolved.default_model.as_deref(), Some("two"));
+    let two = &resolved.models[1];
+    assert_eq!(two.failover, ["one"]);
+    let breaker = two.breaker.unwrap();
+    let waits = (breaker.open.as_secs(), breaker.longest.as_secs());
+    assert_eq!(
+        (breaker.enabled, breaker.failures, waits),
+        (true, 3, (1, 5))
+    );
+    assert_eq!(two.health.unwrap().every, Duration::from_mins(1));
     let options = resolved.loop_options;
     assert_eq!(options.deadline, Some(Duration::from_mins(2)));
     assert_eq!((options.max_rounds, options.retry.attempts), (3, 2));
@@ -156,6 +197,8 @@ fn variables_win_over_the_file_and_flags_over_variables() {
         ("HAFT_SERVER__ALLOWED_ORIGINS", "https://a, https://b"),
         ("HAFT_SERVER__DIALECT", "open-responses"),
         ("HAFT_SERVER__MAX_BODY_BYTES", "2KiB"),
+        ("HAFT_LIMITS__REQUESTS_PER_MINUTE", "30"),
+        ("HAFT_LIMITS__MAX_WAIT", "2s"),
         ("HAFT_LOOP__RETRY__ATTEMPTS", "7"),
         ("HAFT_LOOP__TOOL_TIMEOUT", "5s"),
         ("HAFT_LOOP__REPAIR", "true"),
@@ -170,6 +213,9 @@ fn variables_win_over_the_file_and_flags_over_variables() {
     assert_eq!(resolved.max_body_bytes, 2048);
     assert_eq!(resolved.allowed_origins.len(), 2);
     assert_eq!(resolved.dialect, DialectChoice::OpenResponses);
+    let limits = resolved.limits;
+    assert_eq!(limits.keys.requests_per_minute, NonZeroU32::new(30));
+    assert_eq!(limits.max_wait, Duration::from_secs(2));
     let options = resolved.loop_options;
     assert_eq!((options.max_rounds, options.retry.attempts), (1, 7));
     assert_eq!(options.retry.base, Duration::from_secs(1));
@@ -183,11 +229,14 @@ fn variables_win_over_the_file_and_flags_over_variables() {
     let flags = Flags {
         listen: Some("127.0.0.1:3".parse().unwrap()),
         data_dir: Some("flag".into()),
+        allow_anonymous: true,
         model: Some(ModelConfig::new("default", Adapter::Offline)),
+        has_no_door: false,
     };
     let resolved = resolved_with(file, &variables, flags).unwrap();
     assert_eq!(resolved.listen.to_string(), "127.0.0.1:3");
     assert_eq!(resolved.data_dir, Path::new("flag"));
+    assert!(resolved.allow_anonymous);
     assert_eq!(resolved.models.len(), 1);
 }
 
@@ -248,6 +297,9 @@ const BAD_FILES: &[(&str, &str)] = &[
         "[loop]\ntool_timeout = \"soon\"\n",
     ),
     ("a limit of nothing", "[loop]\nmax_rounds = 0\n"),
+    ("no request at all", "[limits]\nrequests_per_minute = 0\n"),
+    ("a wait that is none", "[limits]\nmax_wait = \"a while\"\n"),
+    ("a limit of another table", "[limits]\nmax_runs = 3\n"),
     (
         "an origin with a path",
         "[server]\nallowed_origins = [\"https://a.example\", \"https://b.example/\"]\n",
@@ -322,6 +374,42 @@ const BAD_FILES: &[(&str, &str)] = &[
         "[[model]]\nname = \"a\"\nadapter = \"scripted\"\nscript = \"gone.jsonl\"\n",
     ),
     (
+        "a stand-in that is none",
+        "[[model]]\nname = \"a\"\nadapter = \"offline\"\nfailover = [\"c\"]\n[[model]]\nname = \"b\"\nadapter = \"offline\"\n",
+    ),
+    (
+        "a model that stands in for itself",
+        "[[model]]\nname = \"a\"\naliases = [\"it\"]\nadapter = \"offline\"\nfailover = [\"it\"]\n",
+    ),
+    (
+        "models that stand in for each other",
+        "[[model]]\nname = \"a\"\nadapter = \"offline\"\nfailover = [\"b\"]\n[[model]]\nname = \"b\"\nadapter = \"offline\"\nfailover = [\"a\"]\n",
+    ),
+    (
+        "a misspelt key of a breaker",
+        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\nbreaker = { failure = 3 }\n",
+    ),
+    (
+        "a breaker that is always open",
+        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\nbreaker = { failures = 0 }\n",
+    ),
+    (
+        "a breaker that opens for too long",
+        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\nbreaker = { longest = \"10years\" }\n",
+    ),
+    (
+        "a breaker's time that is none",
+        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\n[model.breaker]\nopen = \"soon\"\n",
+    ),
+    (
+        "a health that is asked for all the time",
+        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\nhealth = { every = 1 }\n",
+    ),
+    (
+        "the health of a model without a server",
+        "[[model]]\nname = \"a\"\nadapter = \"offline\"\nhealth = {}\n",
+    ),
+    (
         "a misspelt key of the search",
         "[search_files]\nfolder = [\"docs\"]\n",
     ),
@@ -372,6 +460,18 @@ fn a_bad_variable_is_one_clear_message_with_its_name() {
         writeln!(told, "{message}\n").unwrap();
     }
     insta::assert_snapshot!(told);
+}
+
+#[test]
+fn the_data_folder_is_known_without_anything_else() {
+    let file = "[server]\ndata_dir = \"mine\"\napi_key_env = \"GONE_KEY\"\n[[model]]\nname = \"a\"\n\
+                adapter = \"anthropic\"\napi_key_env = \"GONE_KEY\"\n";
+    let found = |flag: Option<&str>| {
+        data_dir(&source(file), &Variables::none(), flag.map(Into::into)).unwrap()
+    };
+    assert!(resolved(file).is_err());
+    assert_eq!(found(None), Path::new("/etc/haft/mine"));
+    assert_eq!(found(Some("elsewhere")), Path::new("elsewhere"));
 }
 
 #[test]

@@ -255,6 +255,8 @@ written! {
     Listen, "a host and a port such as \"127.0.0.1:4141\"", None;
     Origin, "an origin such as \"https://app.example.com\"", None;
     Bytes, "bytes, or a size such as \"64MiB\"", Some(Bytes);
+    Age, "a duration such as \"10s\", or whole milliseconds",
+        Some(|it| Age(Duration::from_millis(it)));
     Limit<Bytes>, "bytes, a size such as \"10GiB\", or \"none\"", Some(|it| Limit::At(Bytes(it)));
     Limit<Age>, "a duration such as \"30d\", whole milliseconds, or \"none\"",
         Some(|it| Limit::At(Age(Duration::from_millis(it))));

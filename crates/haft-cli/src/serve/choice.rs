@@ -6,8 +6,8 @@ use haft::models::http::Http;
 use haft::models::probe::{self, Found};
 use haft::models::{Adapter, Lookup, ModelConfig, from_config_with};
 
-use super::failure::Failure;
 use crate::arguments::ModelChoice;
+use crate::failure::Failure;
 
 /// What requests may call the only model, whatever it is.
 const USUAL_NAME: &str = "default";

@@ -4,59 +4,73 @@
 //! listens until it is told to stop, and a page on standard output that says where it is and how to
 //! use it. It decides nothing about requests; that is the server's own.
 
-mod choice;
-mod failure;
+pub(crate) mod choice;
 mod log;
-mod prepare;
+pub(crate) mod prepare;
 mod server;
 mod stop;
 mod welcome;
 
 use std::error::Error;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::time::Duration;
 
 use haft::models::{Lookup, probe, process_environment};
 
 use self::choice::Choice;
-use self::failure::Failure;
+pub(crate) use self::prepare::data_dir;
 use self::stop::Signals;
 use self::welcome::Welcome;
 use crate::arguments::ServeArguments;
-use crate::config::{Complaint, Flags, Resolved, Source, Variables, resolve};
+use crate::config::{Flags, Resolved, Source, Variables, resolve};
+use crate::failure::Failure;
+use crate::terminal::Spinner;
 
-/// The file that is read where no other is named.
-const USUAL_FILE: &str = "haft.toml";
+/// Whether clients come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// They do, and the key that they must have is looked up.
+    Open,
+    /// Nobody does.
+    None,
+}
 
 /// Serves until somebody says stop.
 pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error>> {
     log::start()?;
     let signals = Signals::listen()?;
-    let (config, choice) = configured(arguments, &process_environment).await?;
-    let data_dir = prepare::data_dir(&config.data_dir)?;
+    let (config, choice) = configured(arguments, Door::Open, &process_environment).await?;
+    let data_dir = data_dir(&config.data_dir)?;
     let listener = prepare::listener(&config.listen).await?;
     let address = listener.local_addr().map_err(Failure::of_listening)?;
     let server = server::build(&config, &choice, &data_dir, &process_environment)?;
+    if !server.needs_key() && !config.allow_anonymous {
+        prepare::only_this_machine(&address, &data_dir)?;
+    }
     let page = Welcome {
         address,
         config: &config,
         choice: &choice,
         tools: server.tools(),
         data_dir: &data_dir,
+        needs_key: server.needs_key(),
     };
     // Whoever started it may not read along; the server runs all the same.
     let _ = write!(io::stdout(), "{page}").and_then(|()| io::stdout().flush());
-    server.serve(listener, signals.stop()).await?;
+    // A run that is cancelled has as long again to end.
+    let patience = config.drain_wait + 2 * config.stop_wait + Duration::from_secs(5);
+    server.serve(listener, signals.stop(patience)).await?;
     tracing::info!("stopped");
     Ok(())
 }
 
 /// What to serve, and with which models.
-async fn configured(
+pub(crate) async fn configured(
     arguments: ServeArguments,
+    door: Door,
     lookup: Lookup<'_>,
 ) -> Result<(Resolved, Choice), Box<dyn Error>> {
-    let source = read(arguments.config.as_deref())?;
+    let source = Source::named_or_usual(arguments.config.as_deref())?;
     let variables = Variables::from_environment(std::env::vars_os())?;
     let model = match &arguments.model {
         Some(model) => Some(choice::by_flag(model, lookup)?),
@@ -65,7 +79,9 @@ async fn configured(
     let flags = Flags {
         listen: arguments.listen,
         data_dir: arguments.data_dir,
+        allow_anonymous: arguments.allow_anonymous,
         model,
+        has_no_door: door == Door::None,
     };
     let is_flagged = flags.model.is_some();
     let mut config = resolve(&source, &variables, flags, lookup)?;
@@ -73,19 +89,13 @@ async fn configured(
     let choice = match (models.is_empty(), is_flagged) {
         (true, _) => {
             let by_key = probe::from_environment(lookup);
-            choice::found(by_key, probe::local(probe::PATIENCE)).await
+            let found = choice::found(by_key, probe::local(probe::PATIENCE));
+            let spinner = Spinner::new("looking for a model on this machine");
+            spinner.during(found).await
         }
         (false, true) => Choice::new(models, choice::Reason::Flag),
         (false, false) => Choice::new(models, choice::Reason::File(source.name)),
     };
     let choice = choice.with_default(config.default_model.take());
     Ok((config, choice))
-}
-
-/// The file that is named, which must be there, or the usual one, which need not.
-fn read(named: Option<&Path>) -> Result<Source, Complaint> {
-    match named {
-        Some(path) => Source::read(path),
-        None => Source::read_if_there(Path::new(USUAL_FILE)),
-    }
 }

@@ -2,20 +2,21 @@
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-use super::failure::Failure;
 use crate::config::Listen;
+use crate::failure::Failure;
 
 /// How long the name of a host may take to be looked up.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The folder for data, made if it is not there and proven to be writable. What is in it is private:
 /// a new one is for its owner alone.
-pub(super) fn data_dir(folder: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn data_dir(folder: &Path) -> Result<PathBuf, Failure> {
     let refused = |error: &io::Error| {
         let shown = folder.display();
         let failure = Failure::new(format!(
@@ -62,6 +63,21 @@ pub(super) async fn listener(listen: &Listen) -> Result<TcpListener, Failure> {
     bound
         .unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
         .map_err(|error| cannot_listen(listen, &error))
+}
+
+/// Refuses an address that others can reach. Without a key, everybody could use it.
+pub(super) fn only_this_machine(address: &SocketAddr, data_dir: &Path) -> Result<(), Failure> {
+    if address.ip().to_canonical().is_loopback() {
+        return Ok(());
+    }
+    let (port, data_dir) = (address.port(), data_dir.display());
+    let message = format!(
+        "others can reach `{address}`, and there is no key: everybody could use this server"
+    );
+    Err(Failure::new(message).remedy(format!(
+        "make a key with `haft keys add NAME --data-dir {data_dir}`, or listen on this machine alone \
+         with `--listen 127.0.0.1:{port}`, or let everybody in with `--allow-anonymous`"
+    )))
 }
 
 fn cannot_listen(listen: &Listen, error: &io::Error) -> Failure {

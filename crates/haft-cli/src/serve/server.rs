@@ -4,23 +4,19 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 
-use haft::Catalog;
 use haft::models::http::Http;
-use haft::models::{Backend, Lookup};
-use haft_hosted::HostedOptions;
+use haft::models::{Lookup, pools};
 use haft_server::{ApiKey, ModelEntry, Server, ServerOptions};
 use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
 use super::choice::Choice;
-use super::failure::Failure;
+use crate::catalogue;
 use crate::config::Resolved;
+use crate::failure::Failure;
 
 /// The file in the data folder that keeps responses and conversations.
 const STORE: &str = "haft.db";
-
-/// The file in the data folder that keeps what was read of the folders that are searched.
-const INDEX: &str = "search.db";
 
 /// A server that is ready to listen.
 pub(super) struct Ready {
@@ -43,16 +39,19 @@ pub(super) fn build(
         }
         error => told(error),
     })?;
-    let (catalog, tools) = hosted_tools(config, data_dir)?;
+    let (catalog, names) = catalogue::hosted(config.search_files.clone(), data_dir)?;
+    let types = names
+        .iter()
+        .map(|name| format!("{}{name}", catalogue::PREFIX));
+    let tools = types.collect();
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)
         .catalog(catalog)
         .options(options(config, choice));
-    let http = Http::default();
-    for model in &choice.models {
-        let backend = Backend::from_config_with(model, lookup, &http).map_err(told)?;
-        let entry = ModelEntry::from_backend(model.name.clone(), model.aliases.clone(), backend);
-        builder = builder.model(entry);
+    let pools = pools(&choice.models, lookup, &Http::default()).map_err(told)?;
+    for (model, pool) in choice.models.iter().zip(pools) {
+        let aliases = model.aliases.clone();
+        builder = builder.model(ModelEntry::from_pool(&model.name, aliases, pool));
     }
     let server = builder.build().map_err(told)?;
     Ok(Ready { server, tools })
@@ -62,6 +61,11 @@ impl Ready {
     /// The types of the tools that requests can name.
     pub(super) fn tools(&self) -> &[String] {
         &self.tools
+    }
+
+    /// Whether clients must send a key.
+    pub(super) fn needs_key(&self) -> bool {
+        self.server.needs_key()
     }
 
     /// Answers until `stop` is done, then ends what runs.
@@ -83,18 +87,6 @@ fn told(error: impl std::error::Error) -> Failure {
     Failure::new(error.to_string())
 }
 
-/// The tools that the server runs by itself, and the types by which requests name them.
-fn hosted_tools(config: &Resolved, data_dir: &Path) -> Result<(Catalog, Vec<String>), Failure> {
-    let catalog = Catalog::new();
-    let options = HostedOptions {
-        search: config.search_files.clone(),
-        index: data_dir.join(INDEX),
-    };
-    let names = haft_hosted::register(&catalog, options).map_err(told)?;
-    let types = names.iter().map(|name| format!("haft:{name}")).collect();
-    Ok((catalog, types))
-}
-
 fn options(config: &Resolved, choice: &Choice) -> ServerOptions {
     let api_key = config.api_key.as_ref();
     let origins = config.allowed_origins.iter();
@@ -103,6 +95,10 @@ fn options(config: &Resolved, choice: &Choice) -> ServerOptions {
         unsupported_tools: config.unsupported_tools,
         max_body_bytes: config.max_body_bytes,
         max_runs: config.max_runs,
+        limits: config.limits,
+        allow_anonymous: config.allow_anonymous,
+        drain_wait: config.drain_wait,
+        stop_wait: config.stop_wait,
         api_key: api_key.map(|key| ApiKey::new(key.secret.expose())),
         allowed_origins: origins.map(|it| it.as_str().to_owned()).collect(),
         default_model: Some(choice.default_model.clone()),

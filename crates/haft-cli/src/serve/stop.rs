@@ -6,9 +6,6 @@ use std::time::Duration;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// How long what is under way may take to end. Whoever manages the process waits no longer either.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// The signals that stop a server, caught from now on.
 pub(super) struct Signals {
     #[cfg(unix)]
@@ -28,14 +25,15 @@ impl Signals {
         })
     }
 
-    /// Done at the first signal. From then on, another one ends the process at once.
-    pub(super) async fn stop(mut self) {
+    /// Done at the first signal. From then on, another one ends the process at once, and so does the
+    /// clock when the server's own limits did not hold.
+    pub(super) async fn stop(mut self, patience: Duration) {
         self.next().await;
         tracing::info!("stopping when nothing runs any more; a second signal stops at once");
         tokio::spawn(async move {
             let code = tokio::select! {
                 code = self.next() => code,
-                () = tokio::time::sleep(PATIENCE) => 1,
+                () = tokio::time::sleep(patience) => 1,
             };
             tracing::warn!("stopped before everything had ended");
             std::process::exit(code);

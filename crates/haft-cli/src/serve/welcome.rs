@@ -9,7 +9,7 @@ use haft::models::{Adapter, ModelConfig};
 
 use super::choice::{Choice, Reason};
 use crate::config::{KeySource, Resolved};
-use crate::text::printable;
+use crate::text::{printable, without_password};
 
 /// A tool that answers without a network, for the first question.
 const FIRST_TOOL: &str = "haft:clock";
@@ -21,6 +21,7 @@ pub(super) struct Welcome<'w> {
     pub(super) choice: &'w Choice,
     pub(super) tools: &'w [String],
     pub(super) data_dir: &'w Path,
+    pub(super) needs_key: bool,
 }
 
 impl Display for Welcome<'_> {
@@ -40,9 +41,14 @@ impl Display for Welcome<'_> {
             },
         )?;
         line(f, "data", self.data_dir.display())?;
-        if self.config.api_key.is_none() && !self.address.ip().is_loopback() {
-            let note = "whoever reaches this address can use it: ask for a key with `api_key_env` \
-                        in `[server]`";
+        if self.needs_key {
+            line(
+                f,
+                "keys",
+                "needed; `haft keys list` shows those that there are",
+            )?;
+        } else if !self.address.ip().is_loopback() {
+            let note = "whoever reaches this address can use it: make a key with `haft keys add`";
             line(f, "note", note)?;
         }
         line(f, "stop", "ctrl-c")?;
@@ -102,6 +108,7 @@ impl Welcome<'_> {
             body["tools"] = json!([{"type": FIRST_TOOL}]);
         }
         let key = match self.config.api_key.as_ref().map(|key| &key.source) {
+            None if self.needs_key => String::from(" -H \"Authorization: Bearer $HAFT_API_KEY\""),
             None => String::new(),
             Some(KeySource::Variable(name)) => {
                 format!(" -H \"Authorization: Bearer ${name}\"")
@@ -126,19 +133,6 @@ fn line(f: &mut fmt::Formatter<'_>, label: &str, text: impl Display) -> fmt::Res
 /// For a shell, whatever is in it.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// An address may hold a name and a password, and a key in its query.
-fn without_password(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    match url.split_once("://") {
-        Some((scheme, rest)) => {
-            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            let host = host.rsplit('@').next().unwrap_or_default();
-            format!("{scheme}://{host}{path}")
-        }
-        None => url.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -166,6 +160,7 @@ mod tests {
             choice: &choice,
             tools: &[String::from("haft:calculate"), String::from("haft:clock")],
             data_dir: Path::new("/srv/haft-data"),
+            needs_key: config.api_key.is_some() || address.starts_with("192."),
         };
         page.to_string()
     }
@@ -196,7 +191,9 @@ mod tests {
         let open = page(models, "0.0.0.0:80", None);
         let asking = models.replace("[server]", "[server]\napi_key_env = \"DOOR_KEY\"");
         let asking = page(&asking, "[::]:80", Some(Reason::Flag));
-        let told = format!("{open}\n{asking}");
+        // Keys that are in the data folder.
+        let kept = page(models, "192.0.2.1:80", None);
+        let told = format!("{open}\n{asking}\n{kept}");
         assert!(!told.contains("hunter2"), "{told}");
         insta::assert_snapshot!(told);
     }

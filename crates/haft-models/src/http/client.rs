@@ -13,6 +13,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::failure::refused;
 use super::{Body, Endpoint, Forwarded};
+use crate::lift::not_an_answer;
 
 /// How long each wait may take, and how much may come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,11 +82,7 @@ impl Http {
         let request = self.client(endpoint)?.post(endpoint.url(path)).body(body);
         let request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let answer = exchange(endpoint, path, request, accept, timeouts).await?;
-        if answer.status().is_success() {
-            Ok(Body::new(answer, *timeouts, endpoint.redactor()))
-        } else {
-            Err(refused(answer, timeouts, &endpoint.redactor()).await)
-        }
+        succeeded(answer, endpoint, timeouts).await
     }
 
     /// Sends `body` to `path` below the endpoint and takes any answer, so that it can be passed on.
@@ -106,9 +103,7 @@ impl Http {
             return Err(refused(answer, timeouts, &endpoint.redactor()).await);
         }
         if answer.status().is_success() && is_page(&answer) {
-            let words = "the answer is a page of HTML: a proxy stands between, or the base address \
-                         is that of something else";
-            return Err(ModelError::new(ModelErrorKind::Protocol, words));
+            return Err(not_an_answer("text/html"));
         }
         Ok(Forwarded::of(answer, *timeouts, endpoint.redactor()).await)
     }
@@ -120,13 +115,38 @@ impl Http {
         path: &str,
         timeouts: &Timeouts,
     ) -> Result<Body, ModelError> {
-        let request = self.client(endpoint)?.get(endpoint.url(path));
-        let answer = exchange(endpoint, path, request, "application/json", timeouts).await?;
-        if answer.status().is_success() {
-            Ok(Body::new(answer, *timeouts, endpoint.redactor()))
-        } else {
-            Err(refused(answer, timeouts, &endpoint.redactor()).await)
+        self.query(endpoint, path, &[], "application/json", timeouts)
+            .await
+    }
+
+    /// The same with names and values behind the `?`, for an answer of this type.
+    pub async fn query(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        parameters: &[(&str, &str)],
+        accept: &'static str,
+        timeouts: &Timeouts,
+    ) -> Result<Body, ModelError> {
+        let mut url = endpoint.url(path);
+        if !parameters.is_empty() {
+            url.query_pairs_mut().extend_pairs(parameters);
         }
+        let request = self.client(endpoint)?.get(url);
+        let answer = exchange(endpoint, path, request, accept, timeouts).await?;
+        succeeded(answer, endpoint, timeouts).await
+    }
+
+    /// Removes what is at `path` below the endpoint. An answer that is no success is an error.
+    pub async fn delete(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        timeouts: &Timeouts,
+    ) -> Result<Body, ModelError> {
+        let request = self.client(endpoint)?.delete(endpoint.url(path));
+        let answer = exchange(endpoint, path, request, "application/json", timeouts).await?;
+        succeeded(answer, endpoint, timeouts).await
     }
 
     fn client(&self, endpoint: &Endpoint) -> Result<&Client, ModelError> {
@@ -171,6 +191,19 @@ fn is_page(answer: &Response) -> bool {
     kind.trim_start()
         .to_ascii_lowercase()
         .starts_with("text/html")
+}
+
+/// The body of an answer; without success it is an error.
+async fn succeeded(
+    answer: Response,
+    endpoint: &Endpoint,
+    timeouts: &Timeouts,
+) -> Result<Body, ModelError> {
+    if answer.status().is_success() {
+        Ok(Body::new(answer, *timeouts, endpoint.redactor()))
+    } else {
+        Err(refused(answer, timeouts, &endpoint.redactor()).await)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

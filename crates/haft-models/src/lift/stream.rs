@@ -6,9 +6,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures_core::Stream;
-use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream};
+use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream, cut};
 
-use super::{Events, one_too_many};
+use super::{Events, not_an_answer, one_too_many};
 use crate::frame::{FrameError, Frames};
 use crate::http::Body;
 use crate::http::finished;
@@ -52,6 +52,8 @@ where
     L: Lift<Frame = F::Frame>,
 {
     Box::pin(Lifted {
+        foreign: foreign_type(&body),
+        has_frames: false,
         body,
         frames,
         lift,
@@ -63,8 +65,23 @@ where
     })
 }
 
+/// What an answer says that it is, if that is nothing that is read here. Some servers do not say what
+/// they send, so it counts only if nothing can be read.
+fn foreign_type(body: &Body) -> Option<String> {
+    let known = [
+        "",
+        "application/json",
+        "application/x-ndjson",
+        "text/event-stream",
+    ];
+    let kind = body.content_type();
+    (!known.contains(&kind)).then(|| cut(kind))
+}
+
 struct Lifted<F, L> {
     body: Body,
+    foreign: Option<String>,
+    has_frames: bool,
     frames: F,
     lift: L,
     events: Events,
@@ -143,6 +160,7 @@ impl<F: Frames, L: Lift<Frame = F::Frame>> Lifted<F, L> {
     fn frame(&mut self, frame: Result<F::Frame, FrameError>) -> Result<(), ModelError> {
         let frame =
             frame.map_err(|error| ModelError::new(ModelErrorKind::Protocol, error.to_string()))?;
+        self.has_frames = true;
         match self.lift.take(frame, &mut self.events)? {
             Flow::More => {}
             Flow::Whole => {
@@ -157,7 +175,11 @@ impl<F: Frames, L: Lift<Frame = F::Frame>> Lifted<F, L> {
     fn over(&mut self) -> Result<(), ModelError> {
         if !self.is_over {
             self.is_over = true;
-            self.lift.end(&mut self.events)?;
+            let ended = self.lift.end(&mut self.events);
+            ended.map_err(|error| match &self.foreign {
+                Some(kind) if !self.has_frames => not_an_answer(kind),
+                _ => error,
+            })?;
         }
         Ok(())
     }

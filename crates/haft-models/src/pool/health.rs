@@ -43,10 +43,7 @@ impl HealthSettings {
     pub fn fault(&self) -> Option<(&'static str, &'static str)> {
         let too_short = Duration::from_millis(100);
         if self.every < too_short {
-            Some((
-                "every",
-                "more than ten times a second is no question but a siege",
-            ))
+            Some(("every", "it must be at least `100ms`"))
         } else if self.every > LONGEST {
             Some(("every", "it must not be longer than a day"))
         } else if self.timeout.is_zero() || self.timeout > LONGEST {

@@ -1,8 +1,10 @@
 //! A body that goes on as it is, but for the name of the model.
 
+use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,6 +21,9 @@ pub(crate) struct Envelope {
     pub(crate) model: Option<String>,
     /// Whether the answer shall come in pieces.
     pub(crate) is_streamed: bool,
+    /// How many messages and tools it brings.
+    pub(crate) messages: usize,
+    pub(crate) tools: usize,
     /// Where the name stands, or would.
     place: Place,
 }
@@ -37,6 +42,67 @@ struct Members<'b> {
     model: Option<&'b RawValue>,
     #[serde(borrow, default, deserialize_with = "given")]
     stream: Option<&'b RawValue>,
+    #[serde(default)]
+    messages: Count,
+    #[serde(default)]
+    tools: Count,
+}
+
+/// How many entries a list has; what is no list has none.
+#[derive(Default)]
+struct Count(usize);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CountVisitor)
+    }
+}
+
+struct CountVisitor;
+
+impl<'de> Visitor<'de> for CountVisitor {
+    type Value = Count;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Count, A::Error> {
+        let mut count = 0;
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok(Count(count))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Count, A::Error> {
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Count(0))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Count, E> {
+        Ok(Count(0))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Count, E> {
+        Ok(Count(0))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Count, E> {
+        Ok(Count(0))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Count, E> {
+        Ok(Count(0))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Count, E> {
+        Ok(Count(0))
+    }
+
+    fn visit_unit<E>(self) -> Result<Count, E> {
+        Ok(Count(0))
+    }
 }
 
 /// A value that is there, `null` included.
@@ -47,13 +113,18 @@ fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawVa
 impl Envelope {
     /// Reads the envelope of a body, which must be a JSON object.
     pub(crate) fn read(body: &[u8]) -> Read<Self> {
-        let text = std::str::from_utf8(body).map_err(|error| not_json(&error))?;
+        let text = std::str::from_utf8(body).map_err(|error| {
+            let message = format!("the body is not valid JSON: {error}");
+            ApiError::new(ErrorCode::InvalidJson, message)
+        })?;
         let start = text.len() - text.trim_start_matches([' ', '\t', '\r', '\n']).len();
         if !text[start..].starts_with('{') {
-            let value: Value = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+            let value: Value =
+                serde_json::from_str(text).map_err(|error| ApiError::of_json(&error))?;
             return Err(wrong_type("", "an object", &value));
         }
-        let members: Members<'_> = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+        let members: Members<'_> =
+            serde_json::from_str(text).map_err(|error| ApiError::of_json(&error))?;
         let place = match members.model {
             Some(raw) => {
                 // What was borrowed lies inside the body.
@@ -68,13 +139,15 @@ impl Envelope {
         let model = match members.model.map(RawValue::get) {
             None | Some("null") => None,
             Some(raw) => {
-                let value = serde_json::from_str(raw).map_err(|error| not_json(&error))?;
+                let value = serde_json::from_str(raw).map_err(|error| ApiError::of_json(&error))?;
                 Some(Text.read(value, "model")?)
             }
         };
         Ok(Self {
             model,
             is_streamed: members.stream.is_some_and(|raw| raw.get() == "true"),
+            messages: members.messages.0,
+            tools: members.tools.0,
             place,
         })
     }
@@ -95,13 +168,6 @@ impl Envelope {
         };
         [before, name.as_bytes(), after].concat().into()
     }
-}
-
-fn not_json(error: &dyn std::fmt::Display) -> ApiError {
-    ApiError::new(
-        ErrorCode::InvalidJson,
-        format!("the body is not valid JSON: {error}"),
-    )
 }
 
 #[cfg(test)]
@@ -142,6 +208,28 @@ mod tests {
             assert_eq!((found.as_deref(), streamed), (model, is_streamed), "{body}");
             assert_eq!(result, addressed);
             serde_json::from_str::<Value>(&result).unwrap();
+        }
+    }
+
+    #[test]
+    fn messages_and_tools_are_counted_whatever_they_are() {
+        for (list, count) in [
+            ("[]", 0),
+            (r#"[1,[2,3],{"a":[4]},"x",null]"#, 5),
+            (r#"{"a":[1,2]}"#, 0),
+            ("null", 0),
+            ("true", 0),
+            ("-1", 0),
+            ("1.5", 0),
+            (r#""\n text""#, 0),
+        ] {
+            let body = format!(r#"{{"tools":{list},"model":"m","messages":{list}}}"#);
+            let envelope = Envelope::read(body.as_bytes()).unwrap();
+            assert_eq!(
+                (envelope.messages, envelope.tools),
+                (count, count),
+                "{body}"
+            );
         }
     }
 

@@ -131,12 +131,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Value, ApiError> {
         let message = format!("the body holds more than {MAX_VALUES} values: send less at once");
         return Err(ApiError::new(ErrorCode::RequestTooLarge, message));
     }
-    serde_json::from_slice(bytes).map_err(|error| {
-        ApiError::new(
-            ErrorCode::InvalidJson,
-            format!("the body is not valid JSON: {error}"),
-        )
-    })
+    serde_json::from_slice(bytes).map_err(|error| ApiError::of_json(&error))
 }
 
 /// Whether there are more values than a body may hold. What is no JSON is the parser's business.

@@ -4,12 +4,12 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use haft_core::Owner;
 
 use crate::app::{App, Caller};
 use crate::error::{ApiError, ErrorCode};
 use crate::options::DialectChoice;
 use crate::stream::Dialect;
+use crate::watch::RequestWatch;
 use crate::wire::new_id;
 
 /// The caller's own id of the request if it is sane, else a new one.
@@ -32,38 +32,22 @@ pub(super) fn recognise(
     headers: &HeaderMap,
     request_id: &str,
 ) -> Result<Caller, ApiError> {
-    if let Some(key) = &app.options.api_key {
-        let given = headers
-            .get(AUTHORIZATION)
-            .and_then(|value| value.to_str().ok());
-        let given = given.and_then(|value| {
-            let (scheme, key) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
-        });
-        match given {
-            Some(given) if key.matches(given) => {}
-            Some(_) => {
-                return Err(no_entry(
-                    "the API key is wrong: check the `Authorization` header",
-                ));
-            }
-            None => {
-                return Err(no_entry(
-                    "an API key is needed: send the header `Authorization: Bearer KEY`",
-                ));
-            }
-        }
-    }
+    let given = headers
+        .get(AUTHORIZATION)
+        .and_then(|value| value.to_str().ok());
+    let given = given.and_then(|value| {
+        let (scheme, key) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+    });
+    let pass = app.keyring.recognise(given)?;
     Ok(Caller {
-        owner: Owner::default(),
+        owner: pass.owner().clone(),
+        pass,
         dialect: dialect(app, headers)?,
         request_id: request_id.to_owned(),
         wants_vendor_events: headers.get("haft-events").is_some_and(|value| value == "1"),
+        watch: RequestWatch::default(),
     })
-}
-
-fn no_entry(message: &str) -> ApiError {
-    ApiError::new(ErrorCode::InvalidApiKey, message)
 }
 
 fn dialect(app: &App, headers: &HeaderMap) -> Result<Dialect, ApiError> {

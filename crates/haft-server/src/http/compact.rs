@@ -24,10 +24,11 @@ pub(super) async fn compact(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (request, _) = responses::receive(&app, request, Door::Compact).await?;
-    let model = &app.models.find(request.model.as_deref())?.model;
+    let entry = app.models.find(request.model.as_deref())?;
+    let model = &entry.model;
+    let _permit = app.admit(&caller).await?;
     let context = app.context(&caller, &request, None).await?;
     check_calls(&context)?;
-    let _permit = app.admit()?;
     let stopping = StopOnDrop(Cancel::new());
     let writing = Writing {
         model,
@@ -38,6 +39,7 @@ pub(super) async fn compact(
         request_id: &caller.request_id,
     };
     let compacted = compact_window(context.pieces, &app.keys, &caller.owner, &writing).await;
+    app.watch.window_compacted(&entry.name, &compacted);
     let (outside, sealed, usage) = compacted.map_err(|halt| match halt {
         Halt::Error(error) => error,
         Halt::Cancelled(_) => ApiError::new(

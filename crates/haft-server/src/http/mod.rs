@@ -6,73 +6,94 @@ mod caller;
 mod chat;
 mod compact;
 mod conversations;
+mod counts;
+mod door;
+mod health;
+mod list;
+mod metering;
+mod metrics;
 mod models;
 mod origin;
 mod path;
+mod paths;
 mod reply;
 mod responses;
 mod retrieve;
 mod sse;
+mod trace;
 mod websocket;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use futures_util::FutureExt as _;
+use tracing::Instrument as _;
 
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 
 pub(crate) use background::go_live;
 pub(crate) use caller::sane_request_id;
+pub use paths::Route;
 pub(crate) use responses::{Unadmitted, arrange, read};
 
+use paths::Paths;
+
 /// All paths of the API.
-pub(crate) fn router(app: Arc<App>) -> Router {
-    let v1 = Router::new()
-        .route(
-            "/responses",
-            post(responses::create).get(websocket::upgrade),
-        )
-        .route("/responses/input_tokens", post(responses::input_tokens))
-        .route("/responses/compact", post(compact::compact))
-        .route(
-            "/responses/{id}",
-            get(retrieve::retrieve).delete(retrieve::delete),
-        )
-        .route("/responses/{id}/cancel", post(background::cancel))
-        .route("/responses/{id}/input_items", get(retrieve::input_items))
-        .route("/conversations", post(conversations::create))
-        .route(
-            "/conversations/{id}",
-            get(conversations::retrieve)
-                .post(conversations::update)
-                .delete(conversations::delete),
-        )
-        .route(
-            "/conversations/{id}/items",
-            get(conversations::list).post(conversations::add),
-        )
-        .route(
+fn paths() -> Paths {
+    Paths::below("/v1")
+        .post_metered("/responses", responses::create)
+        .get("/responses", list::list_or_upgrade)
+        .post_metered("/responses/input_tokens", responses::input_tokens)
+        .post_metered("/responses/compact", compact::compact)
+        .get("/responses/{id}", retrieve::retrieve)
+        .delete("/responses/{id}", retrieve::delete)
+        .post("/responses/{id}/cancel", background::cancel)
+        .get("/responses/{id}/input_items", retrieve::input_items)
+        .get("/responses/{id}/trace", trace::trace)
+        .post("/conversations", conversations::create)
+        .get("/conversations/{id}", conversations::retrieve)
+        .post("/conversations/{id}", conversations::update)
+        .delete("/conversations/{id}", conversations::delete)
+        .get("/conversations/{id}/items", conversations::list)
+        .post("/conversations/{id}/items", conversations::add)
+        .get("/conversations/{id}/items/{item_id}", conversations::item)
+        .delete(
             "/conversations/{id}/items/{item_id}",
-            get(conversations::item).delete(conversations::delete_item),
+            conversations::delete_item,
         )
-        .route("/chat/completions", post(chat::complete))
-        .route("/models", get(models::list))
-        .route("/models/{id}", get(models::retrieve));
-    Router::new()
-        .nest("/v1", v1)
+        .post_metered("/chat/completions", chat::complete)
+        .get("/models", models::list)
+        .get("/models/{id}", models::retrieve)
+}
+
+/// Paths outside of the envelope: they have doors of their own, and those who look are not counted.
+fn open_paths() -> Paths {
+    Paths::below("").get("/metrics", metrics::metrics)
+}
+
+/// The list of all of them.
+pub(crate) fn routes() -> Vec<Route> {
+    let mut routes = paths().into_routes();
+    routes.extend(open_paths().into_routes());
+    routes
+}
+
+pub(crate) fn router(app: Arc<App>) -> Router {
+    paths()
+        .into_router()
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
-        .with_state(app)
+        .merge(open_paths().into_router())
+        .with_state(Arc::clone(&app))
+        // Beside the envelope: who asks for these has no key, and asks every few seconds.
+        .merge(health::router(app))
 }
 
 async fn unknown_path(uri: Uri) -> ApiError {
@@ -90,24 +111,32 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
 
 /// Lets in who may come in, and names every request.
 async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let started = Instant::now();
-    let line = format!("{} {}", request.method(), request.uri().path());
     let request_id = sane_request_id(request.headers());
-    let origin = origin::allowed(&app, request.headers());
+    app.keyring.refresh().await;
+    let mut watched = app.watch.request(&request, &request_id);
+    // Of a level that is shown wherever anything is: every line of the log says which request it is.
+    let span = tracing::error_span!("request", request_id);
+    let (uri, headers) = (request.uri(), request.headers());
+    let origin = door::check_headers(&app.options.limits, uri, headers)
+        .and_then(|()| door::check_host(&app, uri, headers))
+        .and_then(|()| origin::allowed(&app, headers));
     let admitted =
         origin.as_ref().map_err(Clone::clone).and_then(|origin| {
             match origin::preflight(request.method(), origin.as_ref()) {
                 Some(answer) => Ok(Err(answer)),
-                None => caller::recognise(&app, request.headers(), &request_id).map(Ok),
+                None => caller::recognise(&app, headers, &request_id).map(Ok),
             }
         });
     let mut response = match admitted {
-        Ok(Ok(caller)) => {
+        Ok(Ok(mut caller)) => {
+            watched.asked_by(&caller);
+            caller.watch = watched.notes();
             request.extensions_mut().insert(caller);
-            let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+            let answered = AssertUnwindSafe(next.run(request)).catch_unwind();
+            let answered = answered.instrument(span.clone()).await;
             answered.unwrap_or_else(|panic| {
                 let panic = haft_core::panic_text(&*panic);
-                tracing::error!(panic, request_id, "a request broke the server");
+                tracing::error!(parent: &span, panic, "a request broke the server");
                 ApiError::new(ErrorCode::ServerError, "the server broke over this request")
                     .into_response()
             })
@@ -116,16 +145,8 @@ async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next)
         Err(error) => error.into_response(),
     };
     origin::mark(&mut response, origin.unwrap_or_default());
-    // The path holds ids, never content.
-    tracing::debug!(
-        request_id,
-        status = response.status().as_u16(),
-        milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        "{}",
-        haft_core::cut(&line)
-    );
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         response.headers_mut().insert("x-request-id", value);
     }
-    response
+    watched.answer(response)
 }

@@ -7,9 +7,9 @@ use axum::http::HeaderValue;
 use axum::response::Response;
 use bytes::Bytes;
 use serde_json::{Value, json};
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::{background, body, reply, sse};
+use super::{background, body, counts, reply, sse};
+use crate::access::RunPermit;
 use crate::app::{App, Caller, ConversationLock};
 use crate::compaction::Compaction;
 use crate::context::{Context, Remembered};
@@ -19,6 +19,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
 use crate::plan::Plan;
 use crate::stream::{Dialect, Translator};
+use crate::watch::RunWatch;
 use crate::wire::{BoundedSchemas, CreateRequest, Door, ResponseResource, Vocabulary};
 
 pub(super) async fn create(
@@ -30,6 +31,7 @@ pub(super) async fn create(
     let request = Arc::new(request);
     let job = prepare(&app, &caller, &request, None).await?;
     let warning = warning(&job);
+    let witness = job.plan.witness.clone();
     let mut response = if request.background {
         background::start(app, &caller, &request, &body, job).await?
     } else if request.stream {
@@ -44,6 +46,7 @@ pub(super) async fn create(
     if let Some(warning) = warning {
         response.headers_mut().insert("haft-warning", warning);
     }
+    reply::name_stand_ins(&mut response, &witness);
     Ok(response)
 }
 
@@ -63,6 +66,7 @@ pub(super) async fn receive(
 
 /// Reads a body by the words that this server knows.
 pub(crate) fn read(app: &App, body: Value, door: Door) -> Result<CreateRequest, ApiError> {
+    counts::check_request(&body, &app.options.limits)?;
     let is_vendor_type = |tool_type: &str| app.is_vendor_type(tool_type);
     let words = Vocabulary {
         is_vendor_type: &is_vendor_type,
@@ -78,8 +82,12 @@ pub(crate) async fn prepare(
     request: &Arc<CreateRequest>,
     memory: Option<&Remembered>,
 ) -> Result<Job, ApiError> {
+    // A model that does not exist is told before anybody waits for it.
+    app.models.find(request.model.as_deref())?;
+    // Those who wait for their turn hold nothing but what they sent.
+    let permit = app.admit(caller).await?;
     let unadmitted = arrange(app, caller, request, memory).await?;
-    Ok(unadmitted.admitted(app.admit()?))
+    Ok(unadmitted.admitted(permit))
 }
 
 /// A job that nobody has let in yet.
@@ -91,10 +99,11 @@ pub(crate) struct Unadmitted {
     context: Vec<Record>,
     lock: Option<ConversationLock>,
     pub(crate) so_far: Option<RunSoFar>,
+    pub(crate) watch: RunWatch,
 }
 
 impl Unadmitted {
-    pub(crate) fn admitted(self, permit: OwnedSemaphorePermit) -> Job {
+    pub(crate) fn admitted(self, permit: RunPermit) -> Job {
         Job {
             plan: self.plan,
             translator: self.translator,
@@ -104,6 +113,7 @@ impl Unadmitted {
             so_far: self.so_far,
             lock: self.lock,
             permit,
+            watch: self.watch,
         }
     }
 }
@@ -115,14 +125,13 @@ pub(crate) async fn arrange(
     request: &Arc<CreateRequest>,
     memory: Option<&Remembered>,
 ) -> Result<Unadmitted, ApiError> {
-    // A model that does not exist is told before anything is looked up.
-    app.models.find(request.model.as_deref())?;
     let context = app.context(caller, request, memory).await?;
     let (mut plan, translator, mut context) = plan(app, caller, request, context).await?;
     let compaction = compaction(&plan, request, &context)?;
     if compaction.is_none() {
         plan.conversation = plan.fit(plan.conversation.clone())?;
     }
+    let watch = plan.watched(app, caller, request, &translator);
     let mut input = Vec::new();
     for record in &context.input {
         input.push(record.to_stored()?);
@@ -141,6 +150,7 @@ pub(crate) async fn arrange(
         context: context.inherited.into_iter().chain(context.input).collect(),
         lock: context.lock.take(),
         so_far: None,
+        watch,
     })
 }
 

@@ -1,7 +1,6 @@
 //! The file with the keys: JSON, readable by its owner alone, replaced as a whole or not at all.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,6 +10,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Serialize};
 
 use super::{KEY_BYTES, KEY_ID_BYTES, SealingKeys};
+use crate::private_file::{PrivateFile, Unreadable};
 
 const VERSION: u32 = 1;
 
@@ -86,37 +86,31 @@ fn change(
     edit: impl FnOnce(&mut Vec<StoredKey>) -> Result<(), KeyFileError>,
 ) -> Result<SealingKeys, KeyFileError> {
     let failed = |source| KeyFileError::io(path, source);
-    let lock = private()
-        .create(true)
-        .truncate(false)
-        .open(beside(path, "lock"))
-        .map_err(failed)?;
-    lock.lock().map_err(failed)?;
+    let private = PrivateFile::new(path);
+    let locked = private.lock().map_err(failed)?;
     let mut keys = read(path)?.map(|file| file.keys).unwrap_or_default();
     edit(&mut keys)?;
     let file = KeyFile {
         version: VERSION,
         keys,
     };
-    write(path, &file).map_err(failed)?;
+    let mut json = serde_json::to_vec_pretty(&file).map_err(|error| failed(error.into()))?;
+    json.push(b'\n');
+    private.replace(&locked, &json).map_err(failed)?;
     SealingKeys::from_stored(&file.keys, path)
 }
 
 fn read(path: &Path) -> Result<Option<KeyFile>, KeyFileError> {
-    let failed = |source| KeyFileError::io(path, source);
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(failed)?,
-    };
-    check_private(path, &file)?;
-    let mut json = Vec::new();
-    file.take(MAX_FILE_BYTES + 1)
-        .read_to_end(&mut json)
-        .map_err(failed)?;
     let damaged = || KeyFileError::Damaged { path: path.into() };
-    if json.len() as u64 > MAX_FILE_BYTES {
-        return Err(damaged());
-    }
+    let json = PrivateFile::new(path).read(MAX_FILE_BYTES);
+    let json = json.map_err(|error| match error {
+        Unreadable::Io(source) => KeyFileError::io(path, source),
+        Unreadable::TooOpen => KeyFileError::TooOpen { path: path.into() },
+        Unreadable::TooLarge => damaged(),
+    })?;
+    let Some(json) = json else {
+        return Ok(None);
+    };
     let file: KeyFile = serde_json::from_slice(&json).map_err(|_| damaged())?;
     if file.version != VERSION {
         return Err(KeyFileError::Version {
@@ -125,72 +119,6 @@ fn read(path: &Path) -> Result<Option<KeyFile>, KeyFileError> {
         });
     }
     Ok(Some(file))
-}
-
-/// Writes the file beside its place and moves it there, so that no crash leaves half of it.
-fn write(path: &Path, file: &KeyFile) -> io::Result<()> {
-    let new = beside(path, "new");
-    // Left behind by a process that died; nobody else writes while the lock is held.
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut out = private().create_new(true).open(&new)?;
-    let mut json = serde_json::to_vec_pretty(file)?;
-    json.push(b'\n');
-    out.write_all(&json)?;
-    out.sync_all()?;
-    fs::rename(&new, path)?;
-    sync_directory(path)
-}
-
-/// The path with another ending behind its name.
-fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    PathBuf::from(name)
-}
-
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-#[cfg(unix)]
-fn check_private(path: &Path, file: &File) -> Result<(), KeyFileError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    const OTHERS: u32 = 0o077;
-    let metadata = file.metadata();
-    let metadata = metadata.map_err(|source| KeyFileError::io(path, source))?;
-    if metadata.permissions().mode() & OTHERS == 0 {
-        Ok(())
-    } else {
-        Err(KeyFileError::TooOpen { path: path.into() })
-    }
-}
-
-#[cfg(not(unix))]
-fn check_private(_path: &Path, _file: &File) -> Result<(), KeyFileError> {
-    Ok(())
-}
-
-/// Makes the move itself last.
-#[cfg(unix)]
-fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    File::open(directory)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_directory(_path: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// Why there are no keys.

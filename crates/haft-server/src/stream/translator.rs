@@ -18,6 +18,7 @@ use crate::wire::{
 use super::answer::{Answer, Closed, Placing};
 use super::event::{WireEvent, Writer};
 use super::items::{self, HostedEnd, OutputItem, Piece, Place};
+use super::snapshot::Snapshot;
 
 pub(crate) use super::items::Shown;
 
@@ -66,6 +67,9 @@ pub(crate) struct Translator {
     pub(super) has_run_tools: bool,
     /// Whether the first events were told.
     pub(super) has_begun: bool,
+    /// How far it had come before the answer that another process did not finish; until the next
+    /// one begins.
+    pub(super) put_away: Option<Snapshot>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -153,6 +157,7 @@ impl Translator {
             has_answer: false,
             has_run_tools: false,
             has_begun: false,
+            put_away: None,
         }
     }
 
@@ -232,6 +237,7 @@ impl Translator {
             EventKind::TurnStarted { turn, tool_choice } => {
                 let closed = self.answer.cut(ItemStatus::Completed, &mut self.writer);
                 self.keep(closed);
+                self.put_away = None;
                 self.show_unexecuted();
                 self.turn = turn;
                 self.has_answer = false;
@@ -310,7 +316,7 @@ impl Translator {
         self.show(&[]);
     }
 
-    fn show(&mut self, calls: &[ToolCall]) {
+    pub(super) fn show(&mut self, calls: &[ToolCall]) {
         let status_of = |item: &Item| match item {
             Item::FunctionCall(call) => {
                 let mut calls = calls.iter();

@@ -163,14 +163,6 @@ async fn a_replay_gets_past_events_that_cannot_be_read() {
 }
 
 #[tokio::test]
-async fn a_get_without_upgrade_is_told_what_is_allowed() {
-    let served = Setup::of(OfflineModel::new()).serve().await;
-    let answer = served.get("/responses").await;
-    assert_eq!(answer.error(), (405, "method_not_allowed", None));
-    assert_eq!(answer.headers["allow"], "POST");
-}
-
-#[tokio::test]
 async fn a_page_behind_an_item_that_is_not_there_is_refused_alike_everywhere() {
     let served = Setup::of(OfflineModel::new()).serve().await;
     let conversation = served.post("/conversations", json!({})).await.ok();

@@ -423,6 +423,9 @@ async fn others() -> Vec<Row> {
     rows.push(row(&served
         .post("/responses", json!({"input": "long enough"}))
         .await));
+    let long = served.request("GET", "/models");
+    let long = long.header("x-long", "x".repeat(70_000));
+    rows.push(row(&served.send(long).await));
     let setup = Setup::of(plain_model([]));
     let setup = setup.options(|options| options.api_key = Some(ApiKey::new("key")));
     let served = setup.serve().await;
@@ -488,6 +491,7 @@ async fn every_row_is_provoked_or_has_a_reason() {
         (405, "method_not_allowed", None),
         (400, "unsupported_parameter", Some("id")),
         (413, "request_too_large", None),
+        (431, "request_headers_too_large", None),
         (401, "invalid_api_key", None),
         (
             409,
@@ -517,7 +521,7 @@ async fn every_row_is_provoked_or_has_a_reason() {
 
 /// All paths with the methods that they take.
 const PATHS: [(&str, &[&str]); 10] = [
-    ("/responses", &["POST"]),
+    ("/responses", &["GET", "POST"]),
     ("/responses/input_tokens", &["POST"]),
     ("/responses/resp_x", &["GET", "DELETE"]),
     ("/responses/resp_x/cancel", &["POST"]),
@@ -704,7 +708,10 @@ async fn a_sane_request_id_is_kept_and_others_are_replaced() {
 #[tokio::test]
 async fn more_runs_than_the_operator_allows_are_told_to_come_back() {
     let hang = Step::default().fault(Fault::Hang).forever();
-    let setup = Setup::of(plain_model([hang])).options(|options| options.max_runs = 1);
+    let setup = Setup::of(plain_model([hang])).options(|options| {
+        options.max_runs = 1;
+        options.limits.max_waiting = Some(0);
+    });
     let served = setup.serve().await;
     let running = served
         .create(json!({"input": "go", "background": true}))

@@ -2,15 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod access;
 mod attack;
+mod backends;
 mod breaks;
 mod chat;
 mod compaction;
 mod contexts;
 mod defects;
 mod errors;
+mod health;
 #[path = "../../src/stream/legal.rs"]
 mod legal;
+mod limits;
+mod lists;
 mod names;
 mod plain;
 mod raw;
@@ -19,6 +24,8 @@ mod state;
 mod stopping;
 mod streaming;
 mod support;
+mod tenants;
 mod tools;
 mod truncation;
+mod watch;
 mod websocket;

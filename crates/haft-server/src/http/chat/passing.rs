@@ -11,30 +11,21 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use futures_util::StreamExt as _;
-use haft_core::{ModelError, Streaming};
-use haft_models::OpenAiChat;
+use haft_core::ModelError;
 use haft_models::http::{ByteStream, Forwarded};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::super::{reply, sse};
 use super::told;
+use crate::access::RunPermit;
 use crate::chat::error_frame;
 use crate::error::ApiError;
 
-/// Passes a body on and the answer back.
+/// Passes an answer back.
 pub(super) async fn pass(
-    chat: &OpenAiChat,
-    body: Bytes,
+    answer: Forwarded,
     is_streamed: bool,
-    permit: OwnedSemaphorePermit,
+    permit: RunPermit,
 ) -> Result<Response, ApiError> {
-    let streaming = if is_streamed {
-        Streaming::Pieces
-    } else {
-        Streaming::Whole
-    };
-    let answer = chat.forward_bytes(body, streaming).await;
-    let answer = answer.map_err(|error| told(&error))?;
     let head = Head::of(&answer);
     let body = if is_streamed && answer.is_success() {
         Body::from_stream(Passing {
@@ -103,7 +94,7 @@ struct Passing {
     is_events: bool,
     bytes: Option<ByteStream>,
     tail: Tail,
-    _permit: OwnedSemaphorePermit,
+    _permit: RunPermit,
 }
 
 impl Stream for Passing {

@@ -8,11 +8,11 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use haft_core::{ModelError, ModelEvent, ModelStream};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::super::sse;
 use super::{broken_off, told};
+use crate::access::RunPermit;
 use crate::chat::{ChunkWriter, error_frame};
 use crate::error::ApiError;
 use crate::options::ServerOptions;
@@ -23,7 +23,7 @@ use crate::stream::KEEP_ALIVE_FRAME;
 pub(super) async fn answer(
     events: ModelStream,
     writer: ChunkWriter,
-    permit: OwnedSemaphorePermit,
+    permit: RunPermit,
     options: &ServerOptions,
 ) -> Result<Response, ApiError> {
     let mut chunks = Chunks {
@@ -54,7 +54,7 @@ struct Chunks {
     writer: ChunkWriter,
     waiting: VecDeque<Bytes>,
     keep_alive: Duration,
-    _permit: OwnedSemaphorePermit,
+    _permit: RunPermit,
 }
 
 impl Chunks {

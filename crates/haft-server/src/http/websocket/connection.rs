@@ -1,21 +1,24 @@
 //! One connection: its queue, its memory of the last response, its age.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, close_code};
+use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::message::{Wish, envelope, steer_failed, with_stream_id};
+use crate::access::RateReport;
 use crate::app::{App, Caller};
 use crate::context::Remembered;
-use crate::drive::{Ended, Follower, MAX_STALL, Signal};
+use crate::drive::{Ended, Follower, Job, MAX_STALL, Signal};
 use crate::error::{ApiError, ErrorCode};
 use crate::http::{body, responses};
 use crate::stream::WireEvent;
-use crate::wire::{Door, ResponseStatus};
+use crate::wire::{CreateRequest, Door, ResponseStatus};
 
 /// How many responses may wait for the one under way.
 const MAX_QUEUE: usize = 16;
@@ -65,6 +68,7 @@ impl Connection {
     pub(super) async fn run(mut self) {
         let app = Arc::clone(&self.app);
         let _token = app.lifetime.token();
+        let _open = app.watch.websocket();
         while self.step().await.is_ok() {}
     }
 
@@ -182,35 +186,95 @@ impl Connection {
     }
 
     async fn turn(&mut self, body: Map<String, Value>, size: usize) -> Result<(), Gone> {
+        let watched = self.app.watch.message(&self.caller);
+        self.caller.watch = watched.notes();
+        let refused = self.answer(body, size).await?;
+        watched.answered(refused.unwrap_or(StatusCode::OK));
+        Ok(())
+    }
+
+    /// Answers a turn; with which status it was refused, if it was.
+    async fn answer(
+        &mut self,
+        body: Map<String, Value>,
+        size: usize,
+    ) -> Result<Option<StatusCode>, Gone> {
         let previous = body.get("previous_response_id").and_then(Value::as_str);
         let previous = previous.map(str::to_owned);
+        if let Err(error) = self.admit_again().await {
+            self.refuse(&error, previous.as_deref()).await?;
+            return Ok(Some(error.status()));
+        }
         let app = Arc::clone(&self.app);
         let read = move || responses::read(&app, Value::Object(body), Door::WebSocket);
         let mut request = match body::sized(size, read).await {
             Ok(request) => request,
-            Err(error) => return self.refuse(&error, previous.as_deref()).await,
+            Err(error) => {
+                self.refuse(&error, previous.as_deref()).await?;
+                return Ok(Some(error.status()));
+            }
         };
         request.stream = true;
         let request = Arc::new(request);
-        let memory = self.memory.as_ref();
-        let job = responses::prepare(&self.app, &self.caller, &request, memory).await;
-        let job = match job {
+        let job = match self.prepare(&request).await? {
             Ok(job) => job,
-            Err(error) => return self.refuse(&error, previous.as_deref()).await,
+            Err(error) => {
+                self.refuse(&error, previous.as_deref()).await?;
+                return Ok(Some(error.status()));
+            }
         };
         let stream_id = request.stream_id.as_deref();
         if !request.generate {
             let (events, ended) = job.warm_up(&self.app).await;
             self.tell(&events, stream_id).await?;
             self.remember(ended, previous.as_deref());
-            return Ok(());
+            return Ok(None);
         }
         let follower = job.follow(&self.app, true);
         match self.follow(follower, stream_id).await? {
             Ok(ended) => self.remember(ended, previous.as_deref()),
-            Err(error) => self.refuse(&error, previous.as_deref()).await?,
+            Err(error) => {
+                self.refuse(&error, previous.as_deref()).await?;
+                return Ok(Some(error.status()));
+            }
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Whether its client may still come in, and may ask again.
+    async fn admit_again(&mut self) -> Result<(), ApiError> {
+        self.app.keyring.refresh().await;
+        let pass = self.app.keyring.recognise_again(&self.caller.pass)?;
+        if *pass.owner() != self.caller.owner {
+            // What was said is still somebody else's.
+            self.memory = None;
+            self.caller.owner = pass.owner().clone();
+        }
+        self.caller.pass = pass;
+        let report = self.caller.pass.count();
+        report.and_then(RateReport::refusal).map_or(Ok(()), Err)
+    }
+
+    /// Prepares a turn, and hears meanwhile what else the client says: it may have to wait.
+    async fn prepare(
+        &mut self,
+        request: &Arc<CreateRequest>,
+    ) -> Result<Result<Job, ApiError>, Gone> {
+        let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
+        let memory = self.memory.take();
+        let prepared = {
+            let preparing = responses::prepare(&app, &caller, request, memory.as_ref());
+            let mut preparing = pin!(preparing);
+            loop {
+                tokio::select! {
+                    prepared = preparing.as_mut() => break prepared,
+                    message = self.socket.recv() => self.hear(message).await?,
+                    () = sleep_until(self.ping_at) => self.ping().await?,
+                }
+            }
+        };
+        self.memory = memory;
+        Ok(prepared)
     }
 
     /// Passes a run's events on. What fails before the model shows a sign is told by an envelope.

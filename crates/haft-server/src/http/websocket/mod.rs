@@ -5,32 +5,31 @@ mod message;
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::http::header::ALLOW;
-use axum::http::{HeaderValue, Method, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use tracing::Instrument as _;
 
 use crate::app::{App, Caller};
+use crate::error::{ApiError, ErrorCode};
 
 use connection::Connection;
 
-/// `GET /responses` with `Upgrade: websocket`; nothing else is got there.
-pub(super) async fn upgrade(
-    State(app): State<Arc<App>>,
+/// `GET /responses` with `Upgrade: websocket`.
+pub(super) fn open(
+    app: Arc<App>,
     caller: Caller,
-    method: Method,
-    uri: Uri,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Response {
-    let Ok(upgrade) = upgrade else {
-        let mut response = super::wrong_method(method, uri).await.into_response();
-        let allowed = HeaderValue::from_static("POST");
-        response.headers_mut().insert(ALLOW, allowed);
-        return response;
-    };
+) -> Result<Response, ApiError> {
+    let upgrade = upgrade.map_err(|rejection| {
+        let message = format!("this is no WebSocket handshake: {rejection}");
+        ApiError::new(ErrorCode::InvalidValue, message)
+    })?;
     let limit = app.options.max_body_bytes;
     let upgrade = upgrade.max_message_size(limit).max_frame_size(limit);
-    upgrade.on_upgrade(move |socket| Connection::new(socket, app, caller).run())
+    let span = tracing::Span::current();
+    Ok(upgrade.on_upgrade(move |socket| {
+        let served = Connection::new(socket, app, caller).run();
+        served.instrument(span)
+    }))
 }

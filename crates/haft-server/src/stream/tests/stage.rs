@@ -1,6 +1,6 @@
 //! A run from a request to the last event, without HTTP.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haft_catalog::Catalog;
@@ -8,8 +8,8 @@ use haft_core::{Cancel, Model, Owner, ToolDefinition, ToolError, ToolObject, dyn
 use haft_engine::LoopOptions;
 use haft_store::MemoryStore;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 
+use crate::access::{KeyLimits, Keyring, RunLine};
 use crate::app::{App, Caller, ConversationLocks};
 use crate::live::LiveRuns;
 use crate::models::{ModelEntry, Models};
@@ -52,14 +52,18 @@ impl Stage {
         Self {
             app: App {
                 lifetime: crate::lifetime::Lifetime::default(),
+                store_health: crate::health::StoreHealth::default(),
                 models: Models::new(vec![ModelEntry::new("scripted", model)], None).unwrap(),
                 catalog,
                 store: Arc::new(MemoryStore::new()),
-                runs: Arc::new(Semaphore::new(1)),
+                keyring: Keyring::open(None, None, KeyLimits::default()).unwrap(),
+                line: RunLine::new(1, 0, Duration::ZERO),
+                is_local: OnceLock::new(),
                 options,
                 live: LiveRuns::default(),
                 conversations: ConversationLocks::default(),
                 keys: SealingKeys::ephemeral().unwrap(),
+                watch: crate::watch::Watch::new([], crate::watch::WatchOptions::default()),
             },
             cancel_after: None,
         }
@@ -69,8 +73,10 @@ impl Stage {
     pub(super) async fn play(&self, body: Value) -> Played {
         let caller = Caller {
             owner: Owner::default(),
+            pass: self.app.keyring.recognise(None).unwrap(),
             dialect: Dialect::OpenResponses,
             request_id: "req_1".into(),
+            watch: crate::watch::RequestWatch::default(),
             wants_vendor_events: body["stream_options"]["vendor"] == true,
         };
         let is_vendor_type = |tool_type: &str| self.app.is_vendor_type(tool_type);

@@ -1,0 +1,82 @@
+//! `GET /responses`: the caller's responses, without their items. The list is haft's own; with an
+//! upgrade the same path is the WebSocket.
+
+use std::sync::Arc;
+
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{RawQuery, State};
+use axum::http::HeaderMap;
+use axum::http::header::UPGRADE;
+use axum::response::Response;
+use haft_core::{ListedResponse, ResponsePage};
+use serde::Serialize;
+
+use super::{reply, websocket};
+use crate::app::{App, Caller, store_failed};
+use crate::error::ApiError;
+use crate::stream::Dialect;
+use crate::wire::{ItemsQuery, ResponseResource};
+
+/// `GET /responses`
+pub(super) async fn list_or_upgrade(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, ApiError> {
+    if asks_for_socket(&headers) {
+        return websocket::open(app, caller, upgrade);
+    }
+    let query = ItemsQuery::read(query.as_deref())?;
+    let page = app.store.responses(Some(&caller.owner), query.page).await;
+    let page = page.map_err(store_failed)?;
+    Ok(reply::ok(&Listed::of(&page, caller.dialect)))
+}
+
+/// Whether the client wants to go on over a WebSocket; some offer other protocols with every request.
+fn asks_for_socket(headers: &HeaderMap) -> bool {
+    let mut offers = headers.get_all(UPGRADE).iter();
+    offers.any(|offer| {
+        let mut protocols = offer.as_bytes().split(|byte| *byte == b',');
+        protocols.any(|it| it.trim_ascii().eq_ignore_ascii_case(b"websocket"))
+    })
+}
+
+/// A piece of the list, as clients see it.
+#[derive(Debug, Serialize)]
+struct Listed {
+    object: &'static str,
+    data: Vec<ResponseResource>,
+    first_id: Option<String>,
+    last_id: Option<String>,
+    has_more: bool,
+}
+
+impl Listed {
+    fn of(page: &ResponsePage, dialect: Dialect) -> Self {
+        // By what the store says: one that cannot be read is left out, and the next page goes on
+        // behind it all the same.
+        let id = |response: Option<&ListedResponse>| response.map(|it| it.id.clone());
+        let first_id = id(page.responses.first());
+        let last_id = id(page.responses.last());
+        let data = page.responses.iter().filter_map(|listed| {
+            let read = serde_json::from_str::<ResponseResource>(listed.resource.get());
+            let mut resource = read
+                .inspect_err(|error| {
+                    tracing::error!(%error, id = listed.id, "a stored response cannot be read");
+                })
+                .ok()?;
+            resource.status = dialect.status(resource.status);
+            Some(resource)
+        });
+        Self {
+            object: "list",
+            data: data.collect(),
+            first_id,
+            last_id,
+            has_more: page.has_more,
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `GET /metrics`: for those on this machine, for those with a key, or for everybody.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, FromRequestParts, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Uri};
+use axum::response::{IntoResponse, Response};
+
+use super::{caller, door};
+use crate::app::App;
+use crate::error::ApiError;
+use crate::watch::Form;
+
+/// Where whoever asks is, if the listener says so.
+pub(super) struct Peer(Option<SocketAddr>);
+
+impl<S: Sync> FromRequestParts<S> for Peer {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let info = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        Ok(Self(info.map(|ConnectInfo(address)| *address)))
+    }
+}
+
+pub(super) async fn metrics(
+    State(app): State<Arc<App>>,
+    peer: Peer,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    if !app.options.watch.public_metrics {
+        // A page could lead a browser of this machine here.
+        door::check_host(&app, &uri, &headers)?;
+        if !is_of_this_machine(&peer, &headers) {
+            app.keyring.refresh().await;
+            caller::recognise(&app, &headers, "")?;
+        }
+    }
+    let form = Form::wanted(&headers);
+    let mut response = app.watch.metrics.text(form).into_response();
+    let kind = HeaderValue::from_static(form.content_type());
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(response)
+}
+
+/// Whether somebody on this machine asks for himself: who comes through a proxy comes from anywhere.
+fn is_of_this_machine(peer: &Peer, headers: &HeaderMap) -> bool {
+    let is_passed_on = ["forwarded", "x-forwarded-for", "x-real-ip", "via"]
+        .into_iter()
+        .any(|name| headers.contains_key(name));
+    let is_loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
+    !is_passed_on && peer.0.is_some_and(is_loopback)
+}

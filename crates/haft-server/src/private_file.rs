@@ -1,0 +1,153 @@
+//! A file for its owner alone: read with a bound, replaced as a whole or not at all.
+//!
+//! What comes in: a path and bytes. What goes out: the bytes that were written last, never half of
+//! them, whoever was killed in between. Whoever changes such a file holds its lock meanwhile, so that
+//! two processes do not lose each other's changes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// A file and what stands beside it while it is changed.
+#[derive(Debug, Clone)]
+pub(crate) struct PrivateFile {
+    path: PathBuf,
+}
+
+/// Why it could not be read.
+#[derive(Debug)]
+pub(crate) enum Unreadable {
+    /// What the system says.
+    Io(io::Error),
+    /// Others can read or write it.
+    TooOpen,
+    /// It has more bytes than such a file ever has.
+    TooLarge,
+}
+
+impl From<io::Error> for Unreadable {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Held while the file is changed.
+pub(crate) struct Locked {
+    _lock: File,
+}
+
+impl PrivateFile {
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it holds; none if it is not there.
+    pub(crate) fn read(&self, most_bytes: u64) -> Result<Option<Vec<u8>>, Unreadable> {
+        let file = match File::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        if !is_private(&file)? {
+            return Err(Unreadable::TooOpen);
+        }
+        let mut bytes = Vec::new();
+        file.take(most_bytes + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > most_bytes {
+            return Err(Unreadable::TooLarge);
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Waits until nobody else changes it.
+    pub(crate) fn lock(&self) -> io::Result<Locked> {
+        let path = self.beside("lock");
+        let lock = private().create(true).truncate(false).open(&path)?;
+        give_to_owner_of(self.folder(), &path);
+        lock.lock()?;
+        Ok(Locked { _lock: lock })
+    }
+
+    /// Writes the file beside its place and moves it there, so that no crash leaves half of it.
+    pub(crate) fn replace(&self, _locked: &Locked, bytes: &[u8]) -> io::Result<()> {
+        let new = self.beside("new");
+        // Left behind by a process that died; nobody else writes while the lock is held.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut out = private().create_new(true).open(&new)?;
+        out.write_all(bytes)?;
+        out.sync_all()?;
+        give_to_owner_of(self.folder(), &new);
+        fs::rename(&new, &self.path)?;
+        self.sync_folder()
+    }
+
+    fn folder(&self) -> &Path {
+        match self.path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        }
+    }
+
+    /// The path with another ending behind its name.
+    fn beside(&self, ending: &str) -> PathBuf {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(".");
+        name.push(ending);
+        PathBuf::from(name)
+    }
+
+    /// Makes the move itself last.
+    #[cfg(unix)]
+    fn sync_folder(&self) -> io::Result<()> {
+        File::open(self.folder())?.sync_all()
+    }
+
+    #[cfg(not(unix))]
+    #[allow(clippy::unnecessary_wraps, reason = "as on other systems")]
+    fn sync_folder(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+#[cfg(unix)]
+fn is_private(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::PermissionsExt as _;
+    const OTHERS: u32 = 0o077;
+    Ok(file.metadata()?.permissions().mode() & OTHERS == 0)
+}
+
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps, reason = "as on other systems")]
+fn is_private(_file: &File) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// What an administrator writes into a server's folder must be readable for the server, whose folder
+/// it is. Only he can give a file away; where that fails the server says that it cannot read it.
+#[cfg(unix)]
+fn give_to_owner_of(folder: &Path, file: &Path) {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    if let (Ok(folder), Ok(own)) = (fs::metadata(folder), fs::metadata(file))
+        && (folder.uid(), folder.gid()) != (own.uid(), own.gid())
+        && own.uid() == 0
+    {
+        let _ = chown(file, Some(folder.uid()), Some(folder.gid()));
+    }
+}
+
+#[cfg(not(unix))]
+fn give_to_owner_of(_folder: &Path, _file: &Path) {}

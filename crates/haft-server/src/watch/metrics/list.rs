@@ -1,0 +1,148 @@
+//! Every metric, once: what is registered, what is documented and what a test checks come from here.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use super::labels::{
+    CallLabels, ErrorLabels, KindLabels, ModelLabels, OperationLabels, OutcomeLabels,
+    RequestLabels, RouteLabels, RunLabels, StoreErrorLabels, TokenLabels,
+};
+
+/// Bounds of what a client waits for, in seconds.
+const WAITS: [f64; 15] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 300.0,
+];
+
+/// Bounds of what a store takes, in seconds.
+const WRITES: [f64; 13] = [
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0,
+];
+
+fn waits() -> Histogram {
+    Histogram::new(WAITS)
+}
+
+fn writes() -> Histogram {
+    Histogram::new(WRITES)
+}
+
+/// A family of histograms; all of a family have the same bounds.
+pub(crate) type Histograms<Labels> = Family<Labels, Histogram>;
+
+/// What a metric is, for whoever reads of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Described {
+    /// As it is registered; samples of counters end in `_total`.
+    pub(crate) name: &'static str,
+    /// `counter`, `gauge`, `histogram` or `info`.
+    pub(crate) kind: &'static str,
+    pub(crate) labels: &'static [&'static str],
+    pub(crate) help: &'static str,
+}
+
+macro_rules! metrics {
+    ($($field:ident: $type:ty = $make:expr,
+        $kind:literal $name:literal [$($label:literal),*] $help:literal;)*) => {
+        /// The meters of a server.
+        pub(crate) struct Meters {
+            $(pub(crate) $field: $type,)*
+        }
+
+        impl Meters {
+            /// Meters that stand at nothing, registered.
+            pub(super) fn register(registry: &mut Registry) -> Self {
+                $(
+                    let $field: $type = $make;
+                    registry.register($name, $help, $field.clone());
+                )*
+                Self { $($field,)* }
+            }
+        }
+
+        /// The meters, in the order in which they are shown.
+        pub(super) const METERS: &[Described] = &[$(Described {
+            name: $name,
+            kind: $kind,
+            labels: &[$($label),*],
+            help: $help,
+        },)*];
+    };
+}
+
+metrics! {
+    requests: Family<RequestLabels, Counter> = Family::default(),
+        "counter" "haft_requests" ["route", "method", "status"]
+        "Requests that were answered. A message in a WebSocket counts as one with the method WS";
+    request_seconds: Histograms<RouteLabels> = Family::new_with_constructor(waits),
+        "histogram" "haft_request_duration_seconds" ["route", "method"]
+        "From a request's head to the last byte of its answer";
+    active_requests: Gauge = Gauge::default(),
+        "gauge" "haft_requests_active" []
+        "Requests that are being answered";
+    active_streams: Gauge = Gauge::default(),
+        "gauge" "haft_streams_active" []
+        "Answers that are being streamed over HTTP";
+    websockets: Gauge = Gauge::default(),
+        "gauge" "haft_websockets_open" []
+        "WebSockets that are open";
+    runs: Family<RunLabels, Counter> = Family::default(),
+        "counter" "haft_runs" ["model", "outcome"]
+        "Runs that ended: completed, incomplete, failed, cancelled, waiting for their client, or put_away for the next process";
+    run_seconds: Histograms<ModelLabels> = Family::new_with_constructor(waits),
+        "histogram" "haft_run_duration_seconds" ["model"]
+        "From the beginning of a run to its end";
+    active_runs: Gauge = Gauge::default(),
+        "gauge" "haft_runs_active" []
+        "Runs that are under way, those in the background included";
+    background_runs: Gauge = Gauge::default(),
+        "gauge" "haft_runs_background" []
+        "Runs that are under way in the background";
+    waiting_runs: Gauge = Gauge::default(),
+        "gauge" "haft_runs_waiting" []
+        "Requests that wait until a run may begin";
+    turns: Family<ModelLabels, Counter> = Family::default(),
+        "counter" "haft_turns" ["model"]
+        "Answers of models within runs";
+    first_token_seconds: Histograms<ModelLabels> = Family::new_with_constructor(waits),
+        "histogram" "haft_time_to_first_token_seconds" ["model"]
+        "From a request that was read to the first piece of its answer";
+    tokens: Family<TokenLabels, Counter> = Family::default(),
+        "counter" "haft_tokens" ["model", "kind"]
+        "Tokens as providers count them: input and, as parts of it, cached and cache_write; output and, as a part of it, reasoning";
+    tool_calls: Family<CallLabels, Counter> = Family::default(),
+        "counter" "haft_tool_calls" ["kind", "outcome"]
+        "Calls of tools: by the type of the tool where it runs here, as function, custom or tool_search where the client runs it, as unknown where there is none";
+    tool_seconds: Histograms<KindLabels> = Family::new_with_constructor(waits),
+        "histogram" "haft_tool_call_duration_seconds" ["kind"]
+        "How long calls ran here";
+    hydrations: Family<OutcomeLabels, Counter> = Family::default(),
+        "counter" "haft_hydrations" ["outcome"]
+        "Arguments that were read: valid, repaired, unvalidated (the tool has no schema), or refused";
+    compactions: Family<OutcomeLabels, Counter> = Family::default(),
+        "counter" "haft_compactions" ["outcome"]
+        "Contexts that were to be summed up: completed, failed or cancelled";
+    truncations: Counter = Counter::default(),
+        "counter" "haft_truncations" []
+        "Contexts that were cut because the model refused them as too long";
+    backend_requests: Family<ModelLabels, Counter> = Family::default(),
+        "counter" "haft_backend_requests" ["model"]
+        "Requests to models, repeated ones included";
+    backend_retries: Family<ErrorLabels, Counter> = Family::default(),
+        "counter" "haft_backend_retries" ["model", "error"]
+        "Requests to models that failed and were repeated, by what failed";
+    backend_failures: Family<ErrorLabels, Counter> = Family::default(),
+        "counter" "haft_backend_failures" ["model", "error"]
+        "Requests to models that failed for good, by what failed";
+    store_seconds: Histograms<OperationLabels> = Family::new_with_constructor(writes),
+        "histogram" "haft_store_operation_duration_seconds" ["operation"]
+        "How long the store took";
+    store_errors: Family<StoreErrorLabels, Counter> = Family::default(),
+        "counter" "haft_store_errors" ["operation", "error"]
+        "Operations that the store could not do: busy or failed";
+    spans: Family<OutcomeLabels, Counter> = Family::default(),
+        "counter" "haft_spans" ["outcome"]
+        "Spans that were exported, or dropped because the collector could not take them";
+}

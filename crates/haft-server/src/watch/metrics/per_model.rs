@@ -1,0 +1,97 @@
+//! The meters of one model, looked up once when the server is put together.
+
+use haft_core::{ModelErrorKind, Usage};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+
+use super::labels::{ErrorLabels, ModelLabels, Name, TokenLabels, Word};
+use super::list::Meters;
+
+/// What is counted for one model.
+pub(crate) struct ModelMeters {
+    pub(crate) name: Name,
+    pub(crate) turns: Counter,
+    pub(crate) requests: Counter,
+    pub(crate) first_token: Histogram,
+    pub(crate) run: Histogram,
+    tokens: [Counter; 5],
+    retries: Family<ErrorLabels, Counter>,
+    failures: Family<ErrorLabels, Counter>,
+}
+
+/// The kinds of tokens, in the order of the counters.
+const KINDS: [Word; 5] = ["input", "cached", "cache_write", "output", "reasoning"];
+
+impl ModelMeters {
+    pub(super) fn of(name: &str, meters: &Meters) -> Self {
+        let name = Name::from(name);
+        let labels = ModelLabels {
+            model: name.clone(),
+        };
+        let tokens = KINDS.map(|kind| {
+            let model = name.clone();
+            let labels = TokenLabels { model, kind };
+            meters.tokens.get_or_create_owned(&labels)
+        });
+        Self {
+            turns: meters.turns.get_or_create_owned(&labels),
+            requests: meters.backend_requests.get_or_create_owned(&labels),
+            first_token: meters.first_token_seconds.get_or_create_owned(&labels),
+            run: meters.run_seconds.get_or_create_owned(&labels),
+            tokens,
+            retries: meters.backend_retries.clone(),
+            failures: meters.backend_failures.clone(),
+            name,
+        }
+    }
+
+    /// Counts what an answer cost.
+    pub(crate) fn used(&self, usage: &Usage) {
+        let counts = [
+            usage.input_tokens,
+            usage.cached_input_tokens,
+            usage.cache_write_tokens,
+            usage.output_tokens,
+            usage.reasoning_tokens,
+        ];
+        for (counter, count) in self.tokens.iter().zip(counts) {
+            counter.inc_by(count);
+        }
+    }
+
+    /// Counts a request that failed and is repeated.
+    pub(crate) fn retried(&self, kind: ModelErrorKind) {
+        self.retries.get_or_create(&self.labels(kind)).inc();
+    }
+
+    /// Counts a request that failed for good.
+    pub(crate) fn failed(&self, kind: ModelErrorKind) {
+        self.failures.get_or_create(&self.labels(kind)).inc();
+    }
+
+    fn labels(&self, kind: ModelErrorKind) -> ErrorLabels {
+        ErrorLabels {
+            model: self.name.clone(),
+            error: error_word(kind),
+        }
+    }
+}
+
+/// A kind of failure in one word.
+pub(crate) fn error_word(kind: ModelErrorKind) -> Word {
+    match kind {
+        ModelErrorKind::RateLimit => "rate_limit",
+        ModelErrorKind::QuotaExhausted => "quota_exhausted",
+        ModelErrorKind::Timeout => "timeout",
+        ModelErrorKind::ServerError => "server_error",
+        ModelErrorKind::Unreachable => "unreachable",
+        ModelErrorKind::Unauthorized => "unauthorized",
+        ModelErrorKind::NotFound => "not_found",
+        ModelErrorKind::ContextLength => "context_length",
+        ModelErrorKind::PromptRefused => "prompt_refused",
+        ModelErrorKind::InvalidRequest => "invalid_request",
+        ModelErrorKind::Protocol => "protocol",
+        _ => "other",
+    }
+}

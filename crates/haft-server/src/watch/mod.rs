@@ -1,0 +1,150 @@
+//! What operators see of a server: metrics, spans, the access log, and how each run went.
+//!
+//! What comes in: requests as the envelope of the API takes them in, and the events of runs. What
+//! goes out: `/metrics`, lines on the log's target `haft::access`, spans over OTLP where a collector
+//! is configured, and the record that is stored beside each response.
+//!
+//! Nothing here changes what a request or a run does, waits for anybody, or fails anything. Nothing
+//! here tells content or keys, and nothing that a client chooses becomes the name of a series.
+
+mod access_log;
+mod body;
+mod chat;
+mod context;
+mod live;
+mod metrics;
+mod options;
+mod record;
+mod request;
+mod routes;
+mod run;
+mod store;
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::extract::Request;
+use haft_core::{Owner, Usage};
+
+use crate::app::Caller;
+use crate::compaction::Halt;
+
+pub(crate) use chat::ChatWatch;
+pub(crate) use metrics::Form;
+pub use metrics::metrics_table;
+use metrics::{Metrics, ModelMeters, OutcomeLabels, Word};
+pub use options::WatchOptions;
+pub use record::{AttemptTrace, CallTrace, HydrationTrace, Note, NoteKind, RunTrace, TurnTrace};
+pub(crate) use request::{RequestWatch, Watched};
+pub(crate) use run::{Commission, RunWatch, Tools};
+pub(crate) use store::TimedStore;
+
+/// All watchers of a server.
+pub(crate) struct Watch {
+    pub(crate) metrics: Metrics,
+    pub(crate) options: WatchOptions,
+    routes: routes::Routes,
+    live: live::LiveTraces,
+}
+
+impl Watch {
+    /// Watchers for a server with these models.
+    pub(crate) fn new<'m>(
+        models: impl IntoIterator<Item = &'m str>,
+        options: WatchOptions,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            metrics: Metrics::new(models),
+            options,
+            routes: routes::Routes::default(),
+            live: live::LiveTraces::default(),
+        })
+    }
+
+    /// A request begins.
+    pub(crate) fn request(self: &Arc<Self>, request: &Request, request_id: &str) -> Watched {
+        Watched::new(self, request, request_id)
+    }
+
+    /// A message in a WebSocket asks for a response.
+    pub(crate) fn message(self: &Arc<Self>, caller: &Caller) -> Watched {
+        Watched::message(self, caller)
+    }
+
+    /// A run is about to begin.
+    pub(crate) fn run(self: &Arc<Self>, caller: &Caller, run: &Commission<'_>) -> RunWatch {
+        caller.watch.runs(run.response_id, run.model_name);
+        RunWatch::new(self, caller.watch.clone(), run)
+    }
+
+    /// A model is about to answer a request by itself.
+    pub(crate) fn chat(&self, caller: &Caller, model: &str) -> ChatWatch {
+        ChatWatch::new(self.metrics.model(model), caller.watch.clone())
+    }
+
+    /// A window of context was summed up for a client, or could not be.
+    pub(crate) fn window_compacted<P>(
+        &self,
+        model: &str,
+        compacted: &Result<(P, String, Usage), Halt>,
+    ) {
+        let cost = compacted.as_ref().map(|(_, _, usage)| *usage);
+        self.compacted(&self.metrics.model(model), cost);
+    }
+
+    /// A context was summed up at this cost, or could not be.
+    fn compacted(&self, model: &ModelMeters, cost: Result<Usage, &Halt>) -> (Word, Usage) {
+        let (outcome, usage) = match cost {
+            Ok(usage) => ("completed", usage),
+            Err(Halt::Cancelled(usage)) => ("cancelled", *usage),
+            Err(Halt::Error(_)) => ("failed", Usage::default()),
+        };
+        model.used(&usage);
+        model.requests.inc_by(usage.requests);
+        let labels = OutcomeLabels { outcome };
+        let compactions = &self.metrics.meters.compactions;
+        compactions.get_or_create(&labels).inc();
+        (outcome, usage)
+    }
+
+    /// Counts an open WebSocket as long as this is held.
+    pub(crate) fn websocket(self: &Arc<Self>) -> OpenSocket {
+        self.metrics.meters.websockets.inc();
+        OpenSocket(Arc::clone(self))
+    }
+
+    /// Counts a request that waits for its run to begin as long as this is held.
+    pub(crate) fn waiting(self: &Arc<Self>) -> WaitingRun {
+        self.metrics.meters.waiting_runs.inc();
+        WaitingRun(Arc::clone(self))
+    }
+
+    /// How far a background run has come.
+    pub(crate) fn live_trace(&self, owner: &Owner, id: &str) -> Option<RunTrace> {
+        self.live.get(owner, id)
+    }
+}
+
+/// An open WebSocket.
+pub(crate) struct OpenSocket(Arc<Watch>);
+
+impl Drop for OpenSocket {
+    fn drop(&mut self) {
+        self.0.metrics.meters.websockets.dec();
+    }
+}
+
+/// A request that waits for its run to begin.
+pub(crate) struct WaitingRun(Arc<Watch>);
+
+impl Drop for WaitingRun {
+    fn drop(&mut self) {
+        self.0.metrics.meters.waiting_runs.dec();
+    }
+}
+
+/// Seconds since the epoch, with their fractions.
+fn epoch_seconds() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs_f64()
+}

@@ -1,0 +1,25 @@
+//! What the operator decides about watching.
+
+/// What of a server is watched, and by whom.
+///
+/// ```
+/// use haft_server::WatchOptions;
+/// let options = WatchOptions::default();
+/// assert!(options.access_log && !options.public_metrics);
+/// ```
+#[derive(Debug, Clone)]
+pub struct WatchOptions {
+    /// Whether each request leaves a line on the log's target `haft::access`.
+    pub access_log: bool,
+    /// Whether everybody may read `/metrics`; else those on this machine and those with a key.
+    pub public_metrics: bool,
+}
+
+impl Default for WatchOptions {
+    fn default() -> Self {
+        Self {
+            access_log: true,
+            public_metrics: false,
+        }
+    }
+}
