@@ -53,6 +53,7 @@ pub(crate) struct Caller {
 impl App {
     /// Waits for room for one more run of this caller.
     pub(crate) async fn admit(&self, caller: &Caller) -> Result<RunPermit, ApiError> {
+        let _waiting = self.watch.waiting();
         caller.pass.begin_run(&self.line).await
     }
 

@@ -44,7 +44,7 @@ struct Parts {
 impl Readiness {
     /// Looks at every part.
     pub(crate) async fn of(app: &App) -> Self {
-        let server = if app.lifetime.is_stopping() {
+        let server = if app.lifetime.is_draining() {
             String::from("it is being stopped")
         } else {
             OK.into()

@@ -52,6 +52,8 @@ pub use options::{ApiKey, DialectChoice, ServerOptions};
 pub use sealed::KeyFileError;
 pub use server::{BuildError, Server, ServerBuilder, rotate_sealing_keys};
 pub use toolkit::UnsupportedTools;
+#[cfg(feature = "otlp")]
+pub use watch::OtlpOptions;
 pub use watch::{
     AttemptTrace, CallTrace, HydrationTrace, Note, NoteKind, RunTrace, TurnTrace, WatchOptions,
     metrics_table,

@@ -115,7 +115,9 @@ impl Plan {
             request_id: &self.request_id,
             model_name: &resource.model,
             model: &*self.model,
-            conversation: request.conversation.as_deref(),
+            conversation_id: request.conversation.as_deref(),
+            instructions: self.instructions.as_deref(),
+            conversation: &self.conversation,
             is_background: request.background,
             is_stored: request.store,
         };

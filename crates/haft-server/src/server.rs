@@ -22,7 +22,7 @@ use crate::options::ServerOptions;
 use crate::sealed::{KeyFileError, SealingKeys};
 use crate::take_up::{TakenUp, take_up};
 use crate::toolkit::of_type;
-use crate::watch::Watch;
+use crate::watch::{Watch, timed};
 
 /// Where the keys are, in the data folder.
 const KEY_FILE: &str = "sealing-keys";
@@ -187,7 +187,7 @@ impl ServerBuilder {
             app: Arc::new(App {
                 models,
                 catalog: self.catalog,
-                store: self.store,
+                store: timed(self.store, &watch),
                 keyring,
                 line,
                 is_local: OnceLock::new(),
@@ -327,6 +327,7 @@ impl Server {
         }
         cleaner.abort();
         watching.abort();
+        self.app.watch.close().await;
         Ok(())
     }
 }

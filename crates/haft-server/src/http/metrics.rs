@@ -6,10 +6,10 @@ use std::sync::Arc;
 use axum::extract::{ConnectInfo, FromRequestParts, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 
-use super::caller;
+use super::{caller, door};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::watch::Form;
@@ -29,10 +29,15 @@ impl<S: Sync> FromRequestParts<S> for Peer {
 pub(super) async fn metrics(
     State(app): State<Arc<App>>,
     peer: Peer,
+    uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    if !app.options.watch.public_metrics && !is_of_this_machine(&peer, &headers) {
-        caller::recognise(&app, &headers, "")?;
+    if !app.options.watch.public_metrics {
+        app.keyring.refresh().await;
+        door::check_host(&app, &uri, &headers)?;
+        if !is_of_this_machine(&peer, &headers) {
+            caller::recognise(&app, &headers, "")?;
+        }
     }
     let form = Form::wanted(&headers);
     let mut response = app.watch.metrics.text(form).into_response();

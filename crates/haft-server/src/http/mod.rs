@@ -20,6 +20,7 @@ mod reply;
 mod responses;
 mod retrieve;
 mod sse;
+mod trace;
 mod websocket;
 
 use std::panic::AssertUnwindSafe;
@@ -54,6 +55,7 @@ fn paths() -> Paths {
         .delete("/responses/{id}", retrieve::delete)
         .post("/responses/{id}/cancel", background::cancel)
         .get("/responses/{id}/input_items", retrieve::input_items)
+        .get("/responses/{id}/trace", trace::trace)
         .post("/conversations", conversations::create)
         .get("/conversations/{id}", conversations::retrieve)
         .post("/conversations/{id}", conversations::update)
@@ -70,9 +72,16 @@ fn paths() -> Paths {
         .get("/models/{id}", models::retrieve)
 }
 
-/// The list of them.
+/// Paths outside of the envelope: they have doors of their own, and those who look are not counted.
+fn open_paths() -> Paths {
+    Paths::below("").get("/metrics", metrics::metrics)
+}
+
+/// The list of all of them.
 pub(crate) fn routes() -> Vec<Route> {
-    paths().into_routes()
+    let mut routes = paths().into_routes();
+    routes.extend(open_paths().into_routes());
+    routes
 }
 
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -81,8 +90,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
-        // Outside of the envelope: it has a door of its own, and those who look are not counted.
-        .route("/metrics", axum::routing::get(metrics::metrics))
+        .merge(open_paths().into_router())
         .with_state(Arc::clone(&app))
         // Beside the envelope: who asks for these has no key, and asks every few seconds.
         .merge(health::router(app))
@@ -104,8 +112,8 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
 /// Lets in who may come in, and names every request.
 async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let request_id = sane_request_id(request.headers());
-    app.keyring.refresh().await;
     let mut watched = app.watch.request(&request, &request_id);
+    app.keyring.refresh().await;
     // Of a level that is shown wherever anything is: every line of the log says which request it is.
     let span = tracing::error_span!("request", request_id);
     let (uri, headers) = (request.uri(), request.headers());
