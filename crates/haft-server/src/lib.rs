@@ -20,11 +20,13 @@ mod chat;
 mod compaction;
 mod connections;
 mod context;
+mod conversation_locks;
 mod drive;
 mod durable;
 mod error;
 mod estimate;
 mod failure;
+mod health;
 mod history;
 mod http;
 mod lifetime;
@@ -50,6 +52,8 @@ pub use options::{ApiKey, DialectChoice, ServerOptions};
 pub use sealed::KeyFileError;
 pub use server::{BuildError, Server, ServerBuilder, rotate_sealing_keys};
 pub use toolkit::UnsupportedTools;
+#[cfg(feature = "otlp")]
+pub use watch::OtlpOptions;
 pub use watch::{
     AttemptTrace, CallTrace, HydrationTrace, Note, NoteKind, RunTrace, TurnTrace, WatchOptions,
     metrics_table,

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use haft_core::Model;
+use haft_models::pool::{Member, Pool};
 use haft_models::{Backend, OpenAiChat};
 
 use crate::error::{ApiError, ErrorCode};
@@ -16,19 +17,20 @@ pub struct ModelEntry {
     pub aliases: Vec<String>,
     /// The model.
     pub model: Arc<dyn Model>,
-    /// The same model, where its server speaks Chat Completions: such bodies are passed on to it as
-    /// they are.
-    pub chat: Option<Arc<OpenAiChat>>,
+    /// The same model as its backends.
+    pub pool: Arc<Pool>,
 }
 
 impl ModelEntry {
-    /// A model under this name.
+    /// A model under this name. It is always asked, however often it fails.
+    ///
+    /// Where its server speaks Chat Completions, such bodies are passed on to it as they are.
     ///
     /// ```
     /// use haft_models::{OfflineModel, OpenAiChat};
     /// use haft_server::ModelEntry;
-    /// assert!(ModelEntry::new("local", OpenAiChat::new("qwen3-8b")).chat.is_some());
-    /// assert!(ModelEntry::new("offline", OfflineModel::new()).chat.is_none());
+    /// assert!(ModelEntry::new("local", OpenAiChat::new("qwen3-8b")).pool.passes_chat());
+    /// assert!(!ModelEntry::new("offline", OfflineModel::new()).pool.passes_chat());
     /// ```
     pub fn new(name: impl Into<String>, model: impl Model) -> Self {
         let chat = (&model as &dyn Any).downcast_ref::<OpenAiChat>();
@@ -50,20 +52,42 @@ impl ModelEntry {
     /// assert_eq!(entry.name, "offline");
     /// # Ok::<(), haft_models::ConfigError>(())
     /// ```
-    #[allow(
-        clippy::needless_pass_by_value,
-        reason = "the entry takes the backend over; what it holds is shared"
-    )]
     pub fn from_backend(
         name: impl Into<String>,
         aliases: impl IntoIterator<Item = String>,
         backend: Backend,
     ) -> Self {
+        let name = name.into();
+        let member = Member::new(name.as_str(), backend);
+        Self::from_pool(name, aliases, Pool::new(Arc::new(member), []))
+    }
+
+    /// Several backends as one model, under this name and others.
+    ///
+    /// ```
+    /// use haft_models::http::Http;
+    /// use haft_models::{Adapter, ModelConfig};
+    /// use haft_server::ModelEntry;
+    /// let mut near = ModelConfig::new("near", Adapter::Ollama);
+    /// near.failover = vec!["far".into()];
+    /// let configs = [near, ModelConfig::new("far", Adapter::Offline)];
+    /// let pools = haft_models::pools(&configs, &|_| None, &Http::default())?;
+    /// let entries = configs.into_iter().zip(pools);
+    /// let entries = entries.map(|(it, pool)| ModelEntry::from_pool(it.name, it.aliases, pool));
+    /// assert_eq!(entries.last().unwrap().name, "far");
+    /// # Ok::<(), haft_models::ConfigError>(())
+    /// ```
+    pub fn from_pool(
+        name: impl Into<String>,
+        aliases: impl IntoIterator<Item = String>,
+        pool: Pool,
+    ) -> Self {
+        let pool = Arc::new(pool);
         Self {
             name: name.into(),
             aliases: aliases.into_iter().collect(),
-            model: Arc::clone(backend.model()),
-            chat: backend.chat().cloned(),
+            model: Arc::clone(&pool) as Arc<dyn Model>,
+            pool,
         }
     }
 }
@@ -88,14 +112,30 @@ impl Models {
         self.entries.iter()
     }
 
+    /// The model of requests that name none.
+    pub(crate) fn default_entry(&self) -> &ModelEntry {
+        &self.entries[self.default]
+    }
+
+    /// The backends of all models, each once.
+    pub(crate) fn members(&self) -> Vec<Arc<Member>> {
+        let mut members: Vec<Arc<Member>> = Vec::new();
+        for member in self.entries.iter().flat_map(|entry| entry.pool.members()) {
+            if !members.iter().any(|known| Arc::ptr_eq(known, member)) {
+                members.push(Arc::clone(member));
+            }
+        }
+        members
+    }
+
     /// The model that a request means.
     pub(crate) fn find(&self, name: Option<&str>) -> Result<&ModelEntry, ApiError> {
         let Some(name) = name else {
-            return Ok(&self.entries[self.default]);
+            return Ok(self.default_entry());
         };
         let found = self.entries.iter().find(|entry| entry.is_called(name));
         // Where no entry bears the name, it means what it says.
-        let found = found.or_else(|| (name == "default").then(|| &self.entries[self.default]));
+        let found = found.or_else(|| (name == "default").then(|| self.default_entry()));
         found.ok_or_else(|| {
             let known: Vec<_> = self
                 .entries

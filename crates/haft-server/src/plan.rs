@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use haft_core::{Cancel, Conversation, Model, ModelOptions, Owner};
 use haft_engine::{LoopOptions, OnMismatch, Run, Session};
+use haft_models::pool::Witness;
 
 use crate::app::{App, Caller, now};
 use crate::compaction::{Carried, Compaction, Halt, Piece, Writing};
@@ -31,6 +32,8 @@ pub(crate) struct Plan {
     format: TextFormat,
     on_mismatch: OnMismatch,
     request_id: String,
+    /// Hears which backends answer.
+    pub(crate) witness: Witness,
 }
 
 impl Plan {
@@ -79,8 +82,9 @@ impl Plan {
         };
         let resource = ResponseResource::begun(&new_id("resp"), now(), &entry.name, request);
         let translator = Translator::new(resource, translation);
+        let witness = Witness::default();
         let plan = Self {
-            model: Arc::clone(&entry.model),
+            model: entry.pool.heard_by(witness.clone()),
             conversation,
             truncation: request.truncation,
             cancel: app.lifetime.run_signal(),
@@ -92,6 +96,7 @@ impl Plan {
             format: request.text.format.clone(),
             on_mismatch,
             request_id: caller.request_id.clone(),
+            witness,
         };
         Ok((plan, translator))
     }
@@ -111,7 +116,9 @@ impl Plan {
             request_id: &self.request_id,
             model_name: &resource.model,
             model: &*self.model,
-            conversation: request.conversation.as_deref(),
+            conversation_id: request.conversation.as_deref(),
+            instructions: self.instructions.as_deref(),
+            conversation: &self.conversation,
             is_background: request.background,
             is_stored: request.store,
         };

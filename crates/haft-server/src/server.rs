@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use crate::access::{KeyFile, Keyring, KeysError, RunLine};
 use crate::app::{App, ConversationLocks, now};
 use crate::connections;
+use crate::health::StoreHealth;
 use crate::http::{self, Route};
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
@@ -21,7 +22,7 @@ use crate::options::ServerOptions;
 use crate::sealed::{KeyFileError, SealingKeys};
 use crate::take_up::{TakenUp, take_up};
 use crate::toolkit::of_type;
-use crate::watch::Watch;
+use crate::watch::{Watch, timed};
 
 /// Where the keys are, in the data folder.
 const KEY_FILE: &str = "sealing-keys";
@@ -186,7 +187,7 @@ impl ServerBuilder {
             app: Arc::new(App {
                 models,
                 catalog: self.catalog,
-                store: self.store,
+                store: timed(self.store, &watch),
                 keyring,
                 line,
                 is_local: OnceLock::new(),
@@ -196,6 +197,7 @@ impl ServerBuilder {
                 keys,
                 lifetime: Lifetime::default(),
                 watch,
+                store_health: StoreHealth::default(),
             }),
         })
     }
@@ -294,6 +296,7 @@ impl Server {
             );
         }
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
+        let watching = tokio::spawn(haft_models::pool::watch(self.app.models.members()));
         let lifetime = &self.app.lifetime;
         let address = listener.local_addr()?;
         let is_local = address.ip().to_canonical().is_loopback();
@@ -323,6 +326,8 @@ impl Server {
             }
         }
         cleaner.abort();
+        watching.abort();
+        self.app.watch.close().await;
         Ok(())
     }
 }

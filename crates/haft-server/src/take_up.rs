@@ -8,6 +8,7 @@ use haft_core::{Owner, StoredResponse};
 
 use crate::access::{Pass, RunPermit};
 use crate::app::{App, Caller, store_failed};
+use crate::context::{Remembered, chain_records};
 use crate::durable::{Asked, Checkpoint, Durable};
 use crate::error::{ApiError, ErrorCode};
 use crate::http::{Unadmitted, arrange, go_live, read};
@@ -15,7 +16,6 @@ use crate::lifetime::stopped;
 use crate::live::LiveRun;
 use crate::orphans::settle_orphan;
 use crate::stream::{Dialect, WireEvent};
-use crate::watch::RequestWatch;
 use crate::wire::{Door, ResponseResource};
 
 /// How many stored events are read at once.
@@ -100,7 +100,10 @@ async fn resume(
     let app = Arc::clone(app);
     let durable = Durable::new(live, asked);
     Arc::clone(&app).lifetime.spawn(async move {
-        match admission(&app, &durable.live).await {
+        let waiting = app.watch.waiting();
+        let admitted = admission(&app, &durable.live).await;
+        drop(waiting);
+        match admitted {
             Some(permit) => go_live(app, job.admitted(permit), durable),
             None => durable.live.end().await,
         }
@@ -134,13 +137,35 @@ async fn plan_again(
         dialect: Dialect::OpenResponses,
         request_id: asked.request_id.clone(),
         wants_vendor_events: asked.wants_vendor_events,
-        watch: RequestWatch::default(),
+        watch: app.watch.unasked(),
     };
     let items = orphan.input.iter();
     let items = items.filter_map(|item| serde_json::from_str(item.json.get()).ok());
     let request = Arc::new(read(app, asked.body_with(items), Door::Http)?);
-    let job = arrange(app, &caller, &request, None).await?;
+    let inherited = inherited(app, orphan, &caller).await?;
+    let job = arrange(app, &caller, &request, inherited.as_ref()).await?;
     Ok((job, request.stream))
+}
+
+/// What a response goes on from, also if somebody deleted that since: what continues it keeps it.
+async fn inherited(
+    app: &App,
+    orphan: &StoredResponse,
+    caller: &Caller,
+) -> Result<Option<Remembered>, ApiError> {
+    let Some(previous) = &orphan.previous else {
+        return Ok(None);
+    };
+    let chain = app.store.chain(&caller.owner, &orphan.id).await;
+    let chain = chain.map_err(store_failed)?.unwrap_or_default();
+    let is_whole = chain.first().is_some_and(|first| first.previous.is_none());
+    match chain.split_last().filter(|_| is_whole) {
+        Some((_, before)) => Ok(Some(Remembered {
+            response_id: previous.clone(),
+            records: chain_records(before)?,
+        })),
+        None => Ok(None),
+    }
 }
 
 /// Whether a log has no hole, no damage and no end.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use haft::models::http::Http;
-use haft::models::{ConfigError, HeaderSource, Lookup, ModelConfig, from_config_with};
+use haft::models::{ConfigError, HeaderSource, Lookup, ModelConfig, from_config_with, pools};
 
 use super::complaint::Complaint;
 use super::document::{Document, Step};
@@ -26,7 +26,34 @@ pub(super) fn checked(
         from_config_with(model, lookup, &Http::default())
             .map_err(|error| complaint(document, at, model, &error))?;
     }
-    Ok(models)
+    // Each can be made; what is left is who stands in for whom.
+    match pools(&models, lookup, &Http::default()) {
+        Ok(_) => Ok(models),
+        Err(error) => Err(about_failover(document, &models, &error)),
+    }
+}
+
+/// What is wrong with those who are to stand in.
+fn about_failover(
+    document: &Document<'_>,
+    models: &[ModelConfig],
+    error: &ConfigError,
+) -> Complaint {
+    let at = models.iter().position(|it| match error {
+        ConfigError::Invalid { model, .. } => it.name == *model,
+        _ => false,
+    });
+    let at = at.unwrap_or_default();
+    let complaint = complaint(document, at, &models[at], error);
+    let others = models.iter().filter(|it| it.name != models[at].name);
+    let others: Vec<_> = others.map(|it| format!("`{}`", it.name)).collect();
+    complaint.remedy(match others.as_slice() {
+        [] => String::from("there is no other `[[model]]` entry: write one, or remove `failover`"),
+        _ if error.to_string().contains("stand in for each other") => {
+            String::from("remove one of these from its `failover`")
+        }
+        others => format!("name other `[[model]]` entries: {}", others.join(", ")),
+    })
 }
 
 /// The model for requests that name none: as the file says, else the first.

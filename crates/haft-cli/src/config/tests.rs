@@ -16,6 +16,7 @@ fn source(text: &str) -> Source {
         name: String::from("haft.toml"),
         folder: "/etc/haft".into(),
         text: text.to_owned(),
+        is_there: true,
     }
 }
 
@@ -108,6 +109,9 @@ fn every_key_is_read() {
         name = "two"
         aliases = ["quick"]
         adapter = "ollama"
+        failover = ["one"]
+        breaker = { failures = 3, open = "1s", longest = 5000 }
+        health = { every = "1m" }
         [loop]
         max_rounds = 3
         deadline = "2m"
@@ -156,6 +160,15 @@ fn every_key_is_read() {
         "https://app.example.com"
     );
     assert_eq!(resolved.default_model.as_deref(), Some("two"));
+    let two = &resolved.models[1];
+    assert_eq!(two.failover, ["one"]);
+    let breaker = two.breaker.unwrap();
+    let waits = (breaker.open.as_secs(), breaker.longest.as_secs());
+    assert_eq!(
+        (breaker.enabled, breaker.failures, waits),
+        (true, 3, (1, 5))
+    );
+    assert_eq!(two.health.unwrap().every, Duration::from_mins(1));
     let options = resolved.loop_options;
     assert_eq!(options.deadline, Some(Duration::from_mins(2)));
     assert_eq!((options.max_rounds, options.retry.attempts), (3, 2));
@@ -220,6 +233,7 @@ fn variables_win_over_the_file_and_flags_over_variables() {
         data_dir: Some("flag".into()),
         allow_anonymous: true,
         model: Some(ModelConfig::new("default", Adapter::Offline)),
+        has_no_door: false,
     };
     let resolved = resolved_with(file, &variables, flags).unwrap();
     assert_eq!(resolved.listen.to_string(), "127.0.0.1:3");
@@ -360,6 +374,42 @@ const BAD_FILES: &[(&str, &str)] = &[
     (
         "a script that is not there",
         "[[model]]\nname = \"a\"\nadapter = \"scripted\"\nscript = \"gone.jsonl\"\n",
+    ),
+    (
+        "a stand-in that is none",
+        "[[model]]\nname = \"a\"\nadapter = \"offline\"\nfailover = [\"c\"]\n[[model]]\nname = \"b\"\nadapter = \"offline\"\n",
+    ),
+    (
+        "a model that stands in for itself",
+        "[[model]]\nname = \"a\"\naliases = [\"it\"]\nadapter = \"offline\"\nfailover = [\"it\"]\n",
+    ),
+    (
+        "models that stand in for each other",
+        "[[model]]\nname = \"a\"\nadapter = \"offline\"\nfailover = [\"b\"]\n[[model]]\nname = \"b\"\nadapter = \"offline\"\nfailover = [\"a\"]\n",
+    ),
+    (
+        "a misspelt key of a breaker",
+        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\nbreaker = { failure = 3 }\n",
+    ),
+    (
+        "a breaker that is always open",
+        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\nbreaker = { failures = 0 }\n",
+    ),
+    (
+        "a breaker that opens for too long",
+        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\nbreaker = { longest = \"10years\" }\n",
+    ),
+    (
+        "a breaker's time that is none",
+        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\n[model.breaker]\nopen = \"soon\"\n",
+    ),
+    (
+        "a health that is asked for all the time",
+        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\nhealth = { every = 1 }\n",
+    ),
+    (
+        "the health of a model without a server",
+        "[[model]]\nname = \"a\"\nadapter = \"offline\"\nhealth = {}\n",
     ),
     (
         "a misspelt key of the search",

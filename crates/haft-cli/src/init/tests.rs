@@ -58,6 +58,7 @@ fn every_example_can_be_switched_on() {
         name: String::from("haft.toml"),
         folder: folder.path().to_owned(),
         text,
+        is_there: true,
     };
     let lookup = |_: &str| Some(String::from("hunter2"));
     let resolved = resolve(&source, &Variables::none(), Flags::default(), &lookup);
@@ -123,4 +124,9 @@ fn no_key_is_left_out() {
     }
     assert!(wanted.contains("allowed_origins") && wanted.contains("header_timeout"));
     assert!(wanted.contains("exact_window"), "{wanted:?}");
+    for key in [
+        "failover", "failures", "open", "longest", "every", "timeout",
+    ] {
+        assert!(told.contains(key), "{key} is not in the template");
+    }
 }

@@ -4,23 +4,19 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 
-use haft::Catalog;
 use haft::models::http::Http;
-use haft::models::{Backend, Lookup};
-use haft_hosted::HostedOptions;
+use haft::models::{Lookup, pools};
 use haft_server::{ApiKey, ModelEntry, Server, ServerOptions};
 use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
 use super::choice::Choice;
+use crate::catalogue;
 use crate::config::Resolved;
 use crate::failure::Failure;
 
 /// The file in the data folder that keeps responses and conversations.
 const STORE: &str = "haft.db";
-
-/// The file in the data folder that keeps what was read of the folders that are searched.
-const INDEX: &str = "search.db";
 
 /// A server that is ready to listen.
 pub(super) struct Ready {
@@ -43,16 +39,19 @@ pub(super) fn build(
         }
         error => told(error),
     })?;
-    let (catalog, tools) = hosted_tools(config, data_dir)?;
+    let (catalog, names) = catalogue::hosted(config.search_files.clone(), data_dir)?;
+    let types = names
+        .iter()
+        .map(|name| format!("{}{name}", catalogue::PREFIX));
+    let tools = types.collect();
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)
         .catalog(catalog)
         .options(options(config, choice));
-    let http = Http::default();
-    for model in &choice.models {
-        let backend = Backend::from_config_with(model, lookup, &http).map_err(told)?;
-        let entry = ModelEntry::from_backend(model.name.clone(), model.aliases.clone(), backend);
-        builder = builder.model(entry);
+    let pools = pools(&choice.models, lookup, &Http::default()).map_err(told)?;
+    for (model, pool) in choice.models.iter().zip(pools) {
+        let aliases = model.aliases.clone();
+        builder = builder.model(ModelEntry::from_pool(&model.name, aliases, pool));
     }
     let server = builder.build().map_err(told)?;
     Ok(Ready { server, tools })
@@ -86,18 +85,6 @@ impl Ready {
 )]
 fn told(error: impl std::error::Error) -> Failure {
     Failure::new(error.to_string())
-}
-
-/// The tools that the server runs by itself, and the types by which requests name them.
-fn hosted_tools(config: &Resolved, data_dir: &Path) -> Result<(Catalog, Vec<String>), Failure> {
-    let catalog = Catalog::new();
-    let options = HostedOptions {
-        search: config.search_files.clone(),
-        index: data_dir.join(INDEX),
-    };
-    let names = haft_hosted::register(&catalog, options).map_err(told)?;
-    let types = names.iter().map(|name| format!("haft:{name}")).collect();
-    Ok((catalog, types))
 }
 
 fn options(config: &Resolved, choice: &Choice) -> ServerOptions {

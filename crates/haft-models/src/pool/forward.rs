@@ -2,11 +2,13 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::{StreamExt as _, stream};
 use haft_core::{ModelError, Streaming};
+use tokio::time::timeout;
 
 use super::member::Visit;
 use super::round::Round;
@@ -21,10 +23,12 @@ impl Pool {
 
     /// Passes a body on to those who speak Chat Completions, one after the other until one answers.
     /// `addressed` writes the body for a model of this name. What the last one says is passed on,
-    /// also if it is a refusal; an answer in one piece comes whole or not at all.
+    /// also if it is a refusal; an answer in one piece comes whole or not at all. Of one in pieces
+    /// the first is waited for, but not for longer than `patience`: from then on nobody else is asked.
     pub async fn forward(
         &self,
         streaming: Streaming,
+        patience: Duration,
         addressed: impl Fn(&str) -> Bytes + Sync,
         witness: &Witness,
     ) -> Result<Forwarded, ModelError> {
@@ -37,13 +41,12 @@ impl Pool {
             };
             let body = addressed(haft_core::Model::name(&**chat));
             let answer = match chat.forward_bytes(body, streaming).await {
-                Ok(answer) => begun(answer, streaming).await,
+                Ok(answer) => begun(answer, streaming, patience, &visit).await,
                 Err(error) => Err(error),
             };
             let failure = match answer {
                 Ok(answer) => match answer.failure().cloned() {
                     None => {
-                        visit.began();
                         self.hear(at, Some(witness));
                         return Ok(accompanied(answer, visit));
                     }
@@ -79,17 +82,31 @@ impl Pool {
 
 /// Waits for the first piece of an answer in pieces, and for all of one that comes whole: until then
 /// another backend may be asked.
-async fn begun(mut answer: Forwarded, streaming: Streaming) -> Result<Forwarded, ModelError> {
+async fn begun(
+    mut answer: Forwarded,
+    streaming: Streaming,
+    patience: Duration,
+    visit: &Visit,
+) -> Result<Forwarded, ModelError> {
     if answer.failure().is_some() {
         return Ok(answer);
     }
     let rest = std::mem::replace(&mut answer.body, Box::pin(stream::empty()));
     let mut rest = rest.fuse();
     let mut first = Vec::new();
-    while let Some(chunk) = rest.next().await {
-        first.push(Ok(chunk?));
-        if streaming == Streaming::Pieces {
-            break;
+    match streaming {
+        Streaming::Whole => {
+            while let Some(chunk) = rest.next().await {
+                first.push(Ok(chunk?));
+            }
+            visit.began();
+        }
+        Streaming::Pieces => {
+            // Who is slow and not silent must not be taken for broken.
+            if let Ok(chunk) = timeout(patience, rest.next()).await {
+                first.extend(chunk.transpose()?.map(Ok));
+                visit.began();
+            }
         }
     }
     answer.body = Box::pin(stream::iter(first).chain(rest));

@@ -1,6 +1,7 @@
 //! Chat Completions passed on as bytes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -42,7 +43,9 @@ fn body(name: &str) -> Bytes {
 
 async fn passed(pool: &Pool, streaming: Streaming) -> (Result<Forwarded, ModelError>, Witness) {
     let witness = Witness::default();
-    (pool.forward(streaming, body, &witness).await, witness)
+    let patience = Duration::from_secs(10);
+    let answer = pool.forward(streaming, patience, body, &witness).await;
+    (answer, witness)
 }
 
 async fn text(forwarded: Forwarded) -> Result<String, ModelError> {
@@ -130,6 +133,18 @@ async fn a_stream_that_has_begun_is_not_begun_again() {
         "two failures opened it"
     );
     assert_eq!(near.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn whoever_has_said_that_he_answers_is_not_waited_for_endlessly() {
+    let silent = Reply::sse("").ending(Ending::Silent);
+    let (near, far) = (Server::start([silent]).await, Server::start([good()]).await);
+    let pool = Pool::new(member("near", &near), [member("far", &far)]);
+    let witness = Witness::default();
+    let patience = Duration::from_millis(20);
+    let answer = pool.forward(Streaming::Pieces, patience, body, &witness);
+    assert_eq!(answer.await.unwrap().status, 200);
+    assert!(far.requests().is_empty() && witness.stand_ins().is_none());
 }
 
 #[tokio::test]

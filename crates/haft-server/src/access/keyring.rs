@@ -94,6 +94,11 @@ impl Pass {
         &self.0.owner
     }
 
+    /// Which key it is by: its id, which is no secret.
+    pub(crate) fn key_id(&self) -> &str {
+        &self.0.id
+    }
+
     /// Counts a request for a model's work. None where requests are not counted.
     pub(crate) fn count(&self) -> Option<RateReport> {
         self.0.meter.count(self.0.limits)

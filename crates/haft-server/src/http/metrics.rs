@@ -33,10 +33,9 @@ pub(super) async fn metrics(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     if !app.options.watch.public_metrics {
-        // A page could lead a browser of this machine here.
+        app.keyring.refresh().await;
         door::check_host(&app, &uri, &headers)?;
         if !is_of_this_machine(&peer, &headers) {
-            app.keyring.refresh().await;
             caller::recognise(&app, &headers, "")?;
         }
     }

@@ -8,6 +8,7 @@ mod compact;
 mod conversations;
 mod counts;
 mod door;
+mod health;
 mod list;
 mod metering;
 mod metrics;
@@ -19,6 +20,7 @@ mod reply;
 mod responses;
 mod retrieve;
 mod sse;
+mod trace;
 mod websocket;
 
 use std::panic::AssertUnwindSafe;
@@ -53,6 +55,7 @@ fn paths() -> Paths {
         .delete("/responses/{id}", retrieve::delete)
         .post("/responses/{id}/cancel", background::cancel)
         .get("/responses/{id}/input_items", retrieve::input_items)
+        .get("/responses/{id}/trace", trace::trace)
         .post("/conversations", conversations::create)
         .get("/conversations/{id}", conversations::retrieve)
         .post("/conversations/{id}", conversations::update)
@@ -88,7 +91,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
         .merge(open_paths().into_router())
-        .with_state(app)
+        .with_state(Arc::clone(&app))
+        // Beside the envelope: who asks for these has no key, and asks every few seconds.
+        .merge(health::router(app))
 }
 
 async fn unknown_path(uri: Uri) -> ApiError {
@@ -107,8 +112,8 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
 /// Lets in who may come in, and names every request.
 async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let request_id = sane_request_id(request.headers());
-    app.keyring.refresh().await;
     let mut watched = app.watch.request(&request, &request_id);
+    app.keyring.refresh().await;
     // Of a level that is shown wherever anything is: every line of the log says which request it is.
     let span = tracing::error_span!("request", request_id);
     let (uri, headers) = (request.uri(), request.headers());

@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use haft_models::pool::Witness;
 use serde::Serialize;
 
 use crate::error::{ApiError, ErrorBody};
@@ -36,6 +37,15 @@ impl IntoResponse for ApiError {
 /// A wait in the whole seconds of a header, never too short.
 pub(crate) fn seconds(wait: Duration) -> HeaderValue {
     HeaderValue::from(wait.as_secs() + u64::from(wait.subsec_nanos() > 0))
+}
+
+/// Says which backends answered, if not the one that was meant.
+pub(crate) fn name_stand_ins(response: &mut Response, witness: &Witness) {
+    let names = witness.stand_ins();
+    let names = names.and_then(|names| HeaderValue::from_bytes(names.as_bytes()).ok());
+    if let Some(names) = names {
+        response.headers_mut().insert("haft-model", names);
+    }
 }
 
 /// A value as JSON.

@@ -20,7 +20,7 @@ use crate::history::Record;
 use crate::plan::Plan;
 use crate::stream::{Dialect, Translator};
 use crate::watch::RunWatch;
-use crate::wire::{BoundedSchemas, CreateRequest, Door, Include, ResponseResource, Vocabulary};
+use crate::wire::{BoundedSchemas, CreateRequest, Door, ResponseResource, Vocabulary};
 
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -31,6 +31,7 @@ pub(super) async fn create(
     let request = Arc::new(request);
     let job = prepare(&app, &caller, &request, None).await?;
     let warning = warning(&job);
+    let witness = job.plan.witness.clone();
     let mut response = if request.background {
         background::start(app, &caller, &request, &body, job).await?
     } else if request.stream {
@@ -45,6 +46,7 @@ pub(super) async fn create(
     if let Some(warning) = warning {
         response.headers_mut().insert("haft-warning", warning);
     }
+    reply::name_stand_ins(&mut response, &witness);
     Ok(response)
 }
 
@@ -93,7 +95,6 @@ pub(crate) struct Unadmitted {
     pub(crate) plan: Plan,
     pub(crate) translator: Translator,
     pub(crate) place: Place,
-    include: Include,
     pub(crate) compaction: Option<Compaction>,
     context: Vec<Record>,
     lock: Option<ConversationLock>,
@@ -107,7 +108,6 @@ impl Unadmitted {
             plan: self.plan,
             translator: self.translator,
             place: self.place,
-            include: self.include,
             compaction: self.compaction,
             context: self.context,
             so_far: self.so_far,
@@ -146,7 +146,6 @@ pub(crate) async fn arrange(
             input,
             is_stored: request.store,
         },
-        include: request.include,
         compaction,
         context: context.inherited.into_iter().chain(context.input).collect(),
         lock: context.lock.take(),

@@ -32,8 +32,12 @@ pub(crate) struct Snapshot {
 }
 
 impl Translator {
-    /// How far it has come.
+    /// How far it has come. What another process began to tell and did not finish counts for nothing
+    /// until that is closed: it stands in the log, and is taken in again from there.
     pub(crate) fn snapshot(&self) -> Snapshot {
+        if let Some(put_away) = &self.put_away {
+            return put_away.clone();
+        }
         let mut ids: Vec<_> = self.output.taken.iter().cloned().collect();
         ids.sort_unstable();
         Snapshot {
@@ -75,12 +79,17 @@ impl Translator {
         }
         translator.has_begun = translator.writer.next() > 0 || !log.is_empty();
         translator.answer = Answer::new(None, false);
+        let put_away = translator.snapshot();
         let behind = log.iter().filter(|event| event.sequence_number >= told);
         let mut again = Vec::new();
         for event in behind.clone() {
             let body = serde_json::from_str(&event.json).ok()?;
             if let Some(kind) = translated(&event.kind, body) {
+                let is_done = matches!(kind, EventKind::ItemFinished { .. });
                 again.extend(translator.translate(kind));
+                if is_done {
+                    again.extend(translator.close_answer());
+                }
             }
         }
         // The items that are open here are those that are open for whoever reads the log.
@@ -90,10 +99,22 @@ impl Translator {
         if let Some(last) = log.last() {
             translator.writer.continue_at(last.sequence_number + 1);
         }
+        // Otherwise it goes on from within a turn, and everything counts.
+        translator.put_away = Some(put_away).filter(|_| !again.is_empty());
         if translator.has_begun {
             translator.resource.status = ResponseStatus::InProgress;
         }
         Some(translator)
+    }
+}
+
+impl Translator {
+    /// Closes what was finished, although the answer that it is part of may go on: it goes on as another.
+    fn close_answer(&mut self) -> Vec<WireEvent> {
+        self.answer.judge();
+        self.show(&[]);
+        self.answer = Answer::new(None, false);
+        self.writer.take()
     }
 }
 

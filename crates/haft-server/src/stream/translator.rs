@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use haft_core::{CallOutput, FinishReason, Item, ItemStatus, Role, ToolCall, Usage};
 use haft_engine::{End, EventKind};
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
@@ -17,6 +18,7 @@ use crate::wire::{
 use super::answer::{Answer, Closed, Placing};
 use super::event::{WireEvent, Writer};
 use super::items::{self, HostedEnd, OutputItem, Piece, Place};
+use super::snapshot::Snapshot;
 
 pub(crate) use super::items::Shown;
 
@@ -65,6 +67,9 @@ pub(crate) struct Translator {
     pub(super) has_run_tools: bool,
     /// Whether the first events were told.
     pub(super) has_begun: bool,
+    /// How far it had come before the answer that another process did not finish; until the next
+    /// one begins.
+    pub(super) put_away: Option<Snapshot>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -104,6 +109,8 @@ impl Placing for Output {
 pub(crate) struct Finished {
     /// The resource, without its items.
     pub(crate) resource: ResponseResource,
+    /// The items as the client may see them.
+    pub(crate) shown: Vec<Value>,
     pub(crate) items: Vec<OutputItem>,
     /// The last events, the terminal one included: to be sent when the response is stored.
     pub(crate) events: Vec<WireEvent>,
@@ -150,7 +157,13 @@ impl Translator {
             has_answer: false,
             has_run_tools: false,
             has_begun: false,
+            put_away: None,
         }
+    }
+
+    /// Nobody will hear of events: they are not written.
+    pub(crate) fn mute(&mut self) {
+        self.writer.mute();
     }
 
     /// The first events: the response is there, and it is being worked on. Nothing where another
@@ -159,12 +172,14 @@ impl Translator {
         if std::mem::replace(&mut self.has_begun, true) {
             return Vec::new();
         }
-        self.write_response("response.created");
         if self.resource.status == ResponseStatus::Queued {
-            self.write_response("response.queued");
+            self.write_response(&["response.created", "response.queued"]);
+            self.resource.status = ResponseStatus::InProgress;
+            self.write_response(&["response.in_progress"]);
+        } else {
+            self.resource.status = ResponseStatus::InProgress;
+            self.write_response(&["response.created", "response.in_progress"]);
         }
-        self.resource.status = ResponseStatus::InProgress;
-        self.write_response("response.in_progress");
         self.writer.take()
     }
 
@@ -182,13 +197,22 @@ impl Translator {
         self.has_run_tools
     }
 
-    fn write_response(&mut self, kind: &'static str) {
+    /// Tells the response as it is now, by each of these events.
+    fn write_response(&mut self, kinds: &[&'static str]) {
         #[derive(Serialize)]
         struct Lifecycle<'e> {
-            response: &'e ResponseResource,
+            response: &'e RawValue,
         }
-        let response = &self.resource;
-        self.writer.write(kind, &Lifecycle { response });
+        // Written once, however often it is told.
+        let response = if self.writer.is_heard() {
+            to_raw_value(&self.resource).unwrap_or_default()
+        } else {
+            Box::default()
+        };
+        for kind in kinds {
+            let response = &*response;
+            self.writer.write(kind, &Lifecycle { response });
+        }
     }
 
     /// Adds an item that stands in front of what the model writes.
@@ -213,6 +237,7 @@ impl Translator {
             EventKind::TurnStarted { turn, tool_choice } => {
                 let closed = self.answer.cut(ItemStatus::Completed, &mut self.writer);
                 self.keep(closed);
+                self.put_away = None;
                 self.show_unexecuted();
                 self.turn = turn;
                 self.has_answer = false;
@@ -291,7 +316,7 @@ impl Translator {
         self.show(&[]);
     }
 
-    fn show(&mut self, calls: &[ToolCall]) {
+    pub(super) fn show(&mut self, calls: &[ToolCall]) {
         let status_of = |item: &Item| match item {
             Item::FunctionCall(call) => {
                 let mut calls = calls.iter();
@@ -542,9 +567,9 @@ impl Translator {
         let include = self.translation.include;
         let visible = items.iter().map(|item| items::visible(&item.json, include));
         self.resource.output = visible.collect();
-        self.write_response(kind);
-        self.resource.output = Vec::new();
+        self.write_response(&[kind]);
         Finished {
+            shown: std::mem::take(&mut self.resource.output),
             resource: self.resource,
             items,
             events: self.writer.take(),

@@ -10,14 +10,20 @@
 mod access_log;
 mod body;
 mod chat;
-mod context;
 mod live;
 mod metrics;
 mod options;
 mod record;
+mod recorder;
 mod request;
 mod routes;
 mod run;
+#[cfg(feature = "otlp")]
+mod spans;
+#[cfg(not(feature = "otlp"))]
+#[path = "spans_off.rs"]
+mod spans;
+mod store;
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -36,11 +42,15 @@ pub use options::WatchOptions;
 pub use record::{AttemptTrace, CallTrace, HydrationTrace, Note, NoteKind, RunTrace, TurnTrace};
 pub(crate) use request::{RequestWatch, Watched};
 pub(crate) use run::{Commission, RunWatch, Tools};
+#[cfg(feature = "otlp")]
+pub use spans::OtlpOptions;
+pub(crate) use store::timed;
 
 /// All watchers of a server.
 pub(crate) struct Watch {
     pub(crate) metrics: Metrics,
     pub(crate) options: WatchOptions,
+    tracer: spans::Tracer,
     routes: routes::Routes,
     live: live::LiveTraces,
 }
@@ -51,8 +61,10 @@ impl Watch {
         models: impl IntoIterator<Item = &'m str>,
         options: WatchOptions,
     ) -> Arc<Self> {
+        let metrics = Metrics::new(models);
         Arc::new(Self {
-            metrics: Metrics::new(models),
+            tracer: spans::Tracer::new(&options, &metrics),
+            metrics,
             options,
             routes: routes::Routes::default(),
             live: live::LiveTraces::default(),
@@ -64,9 +76,9 @@ impl Watch {
         Watched::new(self, request, request_id)
     }
 
-    /// A message in a WebSocket asks for a response.
-    pub(crate) fn message(self: &Arc<Self>, caller: &Caller) -> Watched {
-        Watched::message(self, caller)
+    /// A message in a `WebSocket`, which this request opened, asks for a response.
+    pub(crate) fn message(self: &Arc<Self>, caller: &Caller, opening: &RequestWatch) -> Watched {
+        Watched::message(self, caller, opening)
     }
 
     /// A run is about to begin.
@@ -103,6 +115,16 @@ impl Watch {
         let compactions = &self.metrics.meters.compactions;
         compactions.get_or_create(&labels).inc();
         (outcome, usage)
+    }
+
+    /// For a run that goes on without a request: the one that began it is over.
+    pub(crate) fn unasked(&self) -> RequestWatch {
+        RequestWatch::unasked(self.tracer.unasked())
+    }
+
+    /// Lets what is watched leave before everything ends, but not for long.
+    pub(crate) async fn close(&self) {
+        self.tracer.close().await;
     }
 
     /// Counts an open WebSocket as long as this is held.

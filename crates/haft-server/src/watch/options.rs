@@ -13,6 +13,9 @@ pub struct WatchOptions {
     pub access_log: bool,
     /// Whether everybody may read `/metrics`; else those on this machine and those with a key.
     pub public_metrics: bool,
+    /// Who gets spans, if anybody.
+    #[cfg(feature = "otlp")]
+    pub otlp: Option<super::OtlpOptions>,
 }
 
 impl Default for WatchOptions {
@@ -20,6 +23,8 @@ impl Default for WatchOptions {
         Self {
             access_log: true,
             public_metrics: false,
+            #[cfg(feature = "otlp")]
+            otlp: None,
         }
     }
 }

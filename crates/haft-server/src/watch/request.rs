@@ -5,18 +5,20 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::HttpBody as _;
 use axum::extract::{ConnectInfo, MatchedPath, Request};
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use haft_core::{Owner, Usage};
+use haft_core::Usage;
 
 use super::Watch;
-use super::access_log::Line;
+use super::access_log;
 use super::body::Counted;
 use super::metrics::{Name, RequestLabels, RouteLabels, Word};
+use super::spans::{Place, RequestSpan};
+use crate::access::Pass;
 use crate::app::Caller;
 
 /// The status of a request whose client went away before it was answered.
@@ -28,9 +30,13 @@ const NO_ROUTE: &str = "unmatched";
 /// The method under which messages of a `WebSocket` are counted.
 const WEBSOCKET: Word = "WS";
 
-/// What a request's run says about it, for its line in the log.
+/// What a request's run says about it, for its line in the log, and where in a trace it belongs.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RequestWatch(Arc<Mutex<Notes>>);
+pub(crate) struct RequestWatch {
+    notes: Arc<Mutex<Notes>>,
+    place: Place,
+    client: Option<IpAddr>,
+}
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Notes {
@@ -39,31 +45,56 @@ pub(super) struct Notes {
     pub(super) usage: Option<Usage>,
 }
 
+/// A request that is over.
+pub(super) struct RequestEnd<'e> {
+    pub(super) method: Word,
+    pub(super) route: &'e str,
+    pub(super) status: u16,
+    pub(super) elapsed: Duration,
+    pub(super) bytes: u64,
+    pub(super) is_cut: bool,
+    pub(super) request_id: &'e str,
+    pub(super) tenant: Option<&'e str>,
+    /// The id of the key.
+    pub(super) key: Option<&'e str>,
+    pub(super) client: Option<IpAddr>,
+}
+
 impl RequestWatch {
+    /// For something that no request began.
+    pub(super) fn unasked(place: Place) -> Self {
+        Self {
+            place,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
     /// A model will answer it.
     pub(super) fn asks(&self, model: &str) {
-        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes.model = Some(model.to_owned());
     }
 
     /// A run will answer it.
     pub(super) fn runs(&self, response_id: &str, model: &str) {
-        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes.response_id = Some(response_id.to_owned());
         notes.model = Some(model.to_owned());
     }
 
     /// The run has ended at this cost.
     pub(super) fn ran(&self, usage: &Usage) {
-        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes.usage = Some(*usage);
     }
 
     fn notes(&self) -> Notes {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.clone()
     }
 }
 
@@ -71,12 +102,13 @@ impl RequestWatch {
 pub(crate) struct Watched {
     watch: Arc<Watch>,
     notes: RequestWatch,
+    span: RequestSpan,
     started: Instant,
     route: Name,
     method: Word,
     request_id: String,
     client: Option<IpAddr>,
-    tenant: Option<Owner>,
+    pass: Option<Pass>,
     status: u16,
     bytes: u64,
     is_stream: bool,
@@ -90,29 +122,46 @@ impl Watched {
         let route = extensions.get::<MatchedPath>().map(MatchedPath::as_str);
         let client = extensions.get::<ConnectInfo<std::net::SocketAddr>>();
         let method = method_word(request.method());
-        let mut watched = Self::begin(watch, route.unwrap_or(NO_ROUTE), method, request_id);
-        watched.client = client.map(|ConnectInfo(address)| address.ip());
+        let span = watch.tracer.request(request.headers());
+        let route = route.unwrap_or(NO_ROUTE);
+        let mut watched = Self::begin(watch, span, route, method, request_id);
+        watched.come_from(client.map(|ConnectInfo(address)| address.ip()));
         watched
+    }
+
+    fn come_from(&mut self, client: Option<IpAddr>) {
+        self.client = client;
+        self.notes.client = client;
     }
 
     /// A message in a WebSocket asks for a response.
-    pub(super) fn message(watch: &Arc<Watch>, caller: &Caller) -> Self {
-        let mut watched = Self::begin(watch, "/v1/responses", WEBSOCKET, &caller.request_id);
-        watched.tenant = Some(caller.owner.clone());
+    pub(super) fn message(watch: &Arc<Watch>, caller: &Caller, opening: &RequestWatch) -> Self {
+        let span = watch.tracer.message(opening.place);
+        let id = &caller.request_id;
+        let mut watched = Self::begin(watch, span, "/v1/responses", WEBSOCKET, id);
+        watched.pass = Some(caller.pass.clone());
+        watched.come_from(opening.client);
         watched
     }
 
-    fn begin(watch: &Arc<Watch>, route: &str, method: Word, request_id: &str) -> Self {
+    fn begin(
+        watch: &Arc<Watch>,
+        span: RequestSpan,
+        route: &str,
+        method: Word,
+        request_id: &str,
+    ) -> Self {
         watch.metrics.meters.active_requests.inc();
         Self {
             watch: Arc::clone(watch),
-            notes: RequestWatch::default(),
+            notes: RequestWatch::unasked(span.place()),
+            span,
             started: Instant::now(),
             route: watch.routes.name(route),
             method,
             request_id: request_id.to_owned(),
             client: None,
-            tenant: None,
+            pass: None,
             status: CLIENT_GONE,
             bytes: 0,
             is_stream: false,
@@ -127,7 +176,7 @@ impl Watched {
 
     /// It is known who asks.
     pub(crate) fn asked_by(&mut self, caller: &Caller) {
-        self.tenant = Some(caller.owner.clone());
+        self.pass = Some(caller.pass.clone());
     }
 
     /// It was answered, in another way than by a body.
@@ -183,20 +232,21 @@ impl Drop for Watched {
             .request_seconds
             .get_or_create(&labels)
             .observe(seconds);
+        let end = RequestEnd {
+            method: self.method,
+            route: &self.route.0,
+            status: self.status,
+            elapsed,
+            bytes: self.bytes,
+            is_cut: self.is_cut,
+            request_id: &self.request_id,
+            tenant: self.pass.as_ref().map(|pass| pass.owner().as_str()),
+            key: self.pass.as_ref().map(Pass::key_id),
+            client: self.client,
+        };
+        self.span.end(&end);
         if self.watch.options.access_log {
-            let line = Line {
-                method: self.method,
-                route: &self.route.0,
-                status: self.status,
-                elapsed,
-                bytes: self.bytes,
-                is_cut: self.is_cut,
-                request_id: &self.request_id,
-                tenant: self.tenant.as_ref().map(Owner::as_str),
-                client: self.client,
-                notes: &self.notes.notes(),
-            };
-            line.write();
+            access_log::write(&end, &self.notes.notes());
         }
     }
 }

@@ -4,12 +4,14 @@
 
 mod access;
 mod attack;
+mod backends;
 mod breaks;
 mod chat;
 mod compaction;
 mod contexts;
 mod defects;
 mod errors;
+mod health;
 #[path = "../../src/stream/legal.rs"]
 mod legal;
 mod limits;
@@ -25,4 +27,5 @@ mod support;
 mod tenants;
 mod tools;
 mod truncation;
+mod watch;
 mod websocket;

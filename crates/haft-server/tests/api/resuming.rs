@@ -215,6 +215,136 @@ async fn a_run_that_was_killed_before_its_first_answer_begins_again() {
     }
 }
 
+/// Waits until so many events of a kind are written down.
+async fn until_told(served: &Served, id: &str, kind: &str, count: usize) {
+    let told = async {
+        loop {
+            let events = served
+                .store
+                .events(&Owner::default(), id, None, 1_000)
+                .await;
+            let events = events.unwrap();
+            let name = format!(r#"{{"type":"{kind}""#);
+            let events = events.iter().map(|event| event.json.get());
+            if events.filter(|event| event.starts_with(&name)).count() >= count {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), told)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_run_that_is_killed_again_and_again_within_one_answer_goes_on() {
+    let begins = |text: &str| {
+        let step = say(text).pieces(Pieces::Each(3));
+        model([step.fault(Fault::HangAfterEvents(4))])
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let first = Setup::of(begins("a first try")).on_disk(directory.path());
+    let first = first.serve().await;
+    let delta = "response.output_text.delta";
+    let (id, told) = told_up_to(&first, &streamed(&json!([])), delta).await;
+    let mut copy = remains(directory.path());
+    // Once while it says something else, once before it does.
+    for (try_again, kind, count) in [
+        (begins("a second try"), "response.output_item.added", 2),
+        (model([fault(Fault::Hang)]), "response.output_item.done", 2),
+        (begins("a third try"), "response.output_item.added", 3),
+    ] {
+        let served = Setup::of(try_again).on_disk(copy.path()).serve().await;
+        until_told(&served, &id, kind, count).await;
+        copy = remains(copy.path());
+    }
+    let last = model([say("the whole answer")]);
+    let served = Setup::of(last.clone()).on_disk(copy.path()).serve().await;
+    let done = served.settled(&json!(id)).await;
+    assert_eq!(done["status"], "completed", "{done}");
+    assert_eq!(item_types(&done), ["message"; 4]);
+    for (item, whole) in ["a first try", "a second try", "a third try"]
+        .iter()
+        .enumerate()
+    {
+        let cut = done["output"][item]["content"][0]["text"].as_str().unwrap();
+        assert!(whole.starts_with(cut), "{cut}");
+    }
+    assert_eq!(done["output"][3]["content"][0]["text"], "the whole answer");
+    let request = &last.received()[0];
+    assert_eq!(request.conversation.len(), 1, "only the question was asked");
+    assert_log(&served, &id, &told, &done).await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_killed_within_a_call_and_behind_it_keeps_the_call() {
+    for has_stream in [true, false] {
+        let read_only = || Annotations {
+            read_only: true,
+            ..Annotations::default()
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let (tool, seen) = slow(read_only(), true);
+        let first = Setup::of(model([call("slow", json!({}))])).tools([tool]);
+        let first = first.on_disk(directory.path()).serve().await;
+        let body = json!({"input": "go", "background": true, "stream": has_stream,
+            "tools": [{"type": "haft:slow"}]});
+        let (id, _) = if has_stream {
+            told_up_to(&first, &body, "response.output_item.added").await
+        } else {
+            let queued = first.create(body).await;
+            (queued["id"].as_str().unwrap().to_owned(), Vec::new())
+        };
+        soon(&seen.started, Duration::from_secs(5)).await;
+        let copy = remains(directory.path());
+
+        let (tool, _) = slow(read_only(), false);
+        let hangs = model([fault(Fault::Hang)]);
+        let second = Setup::of(hangs.clone()).tools([tool]).on_disk(copy.path());
+        let second = second.serve().await;
+        let asked = async {
+            while hangs.received().is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let patience = Duration::from_secs(10);
+        tokio::time::timeout(patience, asked).await.unwrap();
+        let copy = remains(copy.path());
+        drop(second);
+
+        let (tool, again) = slow(read_only(), false);
+        let third = Setup::of(model([say("done")]))
+            .tools([tool])
+            .on_disk(copy.path());
+        let third = third.serve().await;
+        let done = third.settled(&json!(id)).await;
+        assert_eq!(done["status"], "completed", "{done}");
+        assert_eq!(item_types(&done), ["haft:slow", "message"]);
+        assert_eq!(again.runs.load(Ordering::SeqCst), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_run_goes_on_although_what_it_goes_on_from_was_deleted() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = model([say("one"), fault(Fault::Hang)]);
+    let served = Setup::of(first).on_disk(directory.path()).serve().await;
+    let before = served.create(json!({"input": "before"})).await;
+    let body = json!({"input": "go", "background": true, "previous_response_id": before["id"]});
+    let queued = served.create(body).await;
+    let before = before["id"].as_str().unwrap();
+    served.delete(&format!("/responses/{before}")).await.ok();
+    let copy = remains(directory.path());
+    let rest = model([say("done")]);
+    let second = Setup::of(rest.clone()).on_disk(copy.path()).serve().await;
+    let done = second.settled(&queued["id"]).await;
+    assert_eq!(done["status"], "completed", "{done}");
+    let request = &rest.received()[0];
+    let said: Vec<_> = request.conversation.items().map(Item::text).collect();
+    assert_eq!(said, ["before", "one", "go"]);
+}
+
 #[tokio::test]
 async fn a_run_that_was_put_away_when_its_server_stopped_goes_on() {
     let directory = tempfile::tempdir().unwrap();
@@ -354,20 +484,18 @@ async fn a_resumed_response_becomes_part_of_its_conversation_once() {
 #[tokio::test]
 async fn a_run_that_cannot_go_on_is_failed_with_the_true_reason() {
     let directory = tempfile::tempdir().unwrap();
-    let first = model([say("before"), fault(Fault::Hang)]);
-    let served = Setup::of(first).on_disk(directory.path()).serve().await;
-    let earlier = served.create(json!({"input": "one"})).await;
-    let body = json!({"input": "go", "background": true, "stream": true,
-        "previous_response_id": earlier["id"]});
+    let (tool, _) = echo("echo");
+    let setup = Setup::of(model([fault(Fault::Hang)])).tools([tool]);
+    let served = setup.on_disk(directory.path()).serve().await;
+    let body = streamed(&json!([{"type": "haft:echo"}]));
     let (id, told) = told_up_to(&served, &body, "response.in_progress").await;
-    let path = format!("/responses/{}", earlier["id"].as_str().unwrap());
-    served.delete(&path).await.ok();
     let copy = remains(directory.path());
+    // This one has no such tool.
     let second = Setup::of(model([])).on_disk(copy.path()).serve().await;
     let left = second.settled(&json!(id)).await;
     assert_eq!(left["status"], "failed");
     let message = left["error"]["message"].as_str().unwrap();
-    assert!(message.contains("no stored response"), "{message}");
+    assert!(message.contains("haft:echo"), "{message}");
     let log = replay(&second, &id, "").await;
     assert_legal(&log);
     assert_eq!(log[..told.len()], told);
@@ -385,6 +513,7 @@ async fn a_response_without_a_checkpoint_is_failed() {
     let put = store.put_checkpoint(&Owner::default(), &id, broken, Vec::new());
     assert!(put.await.unwrap());
     let copy = remains(directory.path());
+    // This one has no such tool.
     let second = Setup::of(model([])).on_disk(copy.path()).serve().await;
     let left = second.settled(&json!(id)).await;
     assert_eq!(left["status"], "failed");

@@ -7,17 +7,21 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
+use bytes::Bytes;
 use futures_util::{StreamExt as _, TryFutureExt as _};
 use haft_core::{
     Assembly, FinishReason, Model as _, ModelError, ModelErrorKind, ModelEvent, ModelStream,
     Streaming,
 };
+use haft_models::pool::{Pool, Witness};
 
 use super::{body, counts, reply};
+use crate::access::RunPermit;
 use crate::app::{App, Caller};
 use crate::chat::{ChatRequest, ChunkWriter, Completion, Envelope, Heading};
 use crate::error::ApiError;
 use crate::failure;
+use crate::watch::ChatWatch;
 
 pub(super) async fn complete(
     State(app): State<Arc<App>>,
@@ -31,29 +35,92 @@ pub(super) async fn complete(
     counts::check("messages", envelope.messages, limits.max_input_items)?;
     counts::check("tools", envelope.tools, limits.max_tools)?;
     let watch = app.watch.chat(&caller, &entry.name);
-    if let Some(chat) = &entry.chat {
+    let (pool, witness) = (&entry.pool, Witness::default());
+    if !pool.passes_chat() {
+        let asked = read(&body, pool)?;
         let permit = app.admit(&caller).await?;
-        let body = envelope.addressed(&body, chat.name());
-        return passing::pass(chat, body, envelope.is_streamed, permit, watch).await;
+        let telling = Telling {
+            permit,
+            witness,
+            watch,
+        };
+        return translate(&app, &entry.name, pool, asked, telling).await;
     }
-    let model = Arc::clone(&entry.model);
-    let asked = ChatRequest::read(body::parse(&body)?, model.provider())?;
-    asked.check_content(&*model)?;
     let permit = app.admit(&caller).await?;
-    let heading = Heading::new(&entry.name);
+    let addressed = |name: &str| envelope.addressed(&body, name);
+    let streaming = if envelope.is_streamed {
+        Streaming::Pieces
+    } else {
+        Streaming::Whole
+    };
+    let wait = app.options.answer_wait;
+    let passed = pool.forward(streaming, wait, addressed, &witness).await;
+    let failure = match &passed {
+        Ok(answer) => answer.failure(),
+        Err(error) => Some(error),
+    };
+    // Backends that speak otherwise may stand in, if the request can be told in other words.
+    if let Some(others) = failure.and_then(|failure| pool.beside_chat(failure))
+        && let Ok(asked) = read(&body, &others)
+    {
+        let others = Arc::new(others);
+        let telling = Telling {
+            permit,
+            witness,
+            watch,
+        };
+        return translate(&app, &entry.name, &others, asked, telling).await;
+    }
+    let answer = watch.forward(passed).map_err(|error| told(&error))?;
+    let mut response = passing::pass(answer, envelope.is_streamed, permit).await?;
+    reply::name_stand_ins(&mut response, &witness);
+    Ok(response)
+}
+
+/// Reads a body for backends that speak otherwise.
+fn read(body: &Bytes, pool: &Pool) -> Result<ChatRequest, ApiError> {
+    let asked = ChatRequest::read(body::parse(body)?, pool.provider())?;
+    asked.check_content(pool)?;
+    Ok(asked)
+}
+
+/// What goes along with an answer.
+struct Telling {
+    permit: RunPermit,
+    witness: Witness,
+    watch: ChatWatch,
+}
+
+/// Asks in haft's own words, and tells the answer in those of Chat Completions.
+async fn translate(
+    app: &App,
+    name: &str,
+    pool: &Arc<Pool>,
+    asked: ChatRequest,
+    telling: Telling,
+) -> Result<Response, ApiError> {
+    let Telling {
+        permit,
+        witness,
+        watch,
+    } = telling;
+    let model = pool.heard_by(witness.clone());
+    let heading = Heading::new(name);
     let is_streamed = asked.request.options.stream == Streaming::Pieces;
     let request = asked.request;
     let events = async move { model.send(request).await }.try_flatten_stream();
     let events: ModelStream = Box::pin(events.map(|event| event.and_then(sound)));
     let events = watch.follow(events);
-    if is_streamed {
+    let mut response = if is_streamed {
         let writer = ChunkWriter::new(heading, asked.with_usage);
-        streaming::answer(events, writer, permit, &app.options).await
+        streaming::answer(events, writer, permit, &app.options).await?
     } else {
         let answer = whole(events, heading).await?;
         drop(permit);
-        Ok(reply::ok(&answer))
-    }
+        reply::ok(&answer)
+    };
+    reply::name_stand_ins(&mut response, &witness);
+    Ok(response)
 }
 
 /// An answer that failed is none.

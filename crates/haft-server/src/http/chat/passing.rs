@@ -11,8 +11,7 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 use futures_util::StreamExt as _;
-use haft_core::{ModelError, Streaming};
-use haft_models::OpenAiChat;
+use haft_core::ModelError;
 use haft_models::http::{ByteStream, Forwarded};
 
 use super::super::{reply, sse};
@@ -20,23 +19,13 @@ use super::told;
 use crate::access::RunPermit;
 use crate::chat::error_frame;
 use crate::error::ApiError;
-use crate::watch::ChatWatch;
 
-/// Passes a body on and the answer back.
+/// Passes an answer back.
 pub(super) async fn pass(
-    chat: &OpenAiChat,
-    body: Bytes,
+    answer: Forwarded,
     is_streamed: bool,
     permit: RunPermit,
-    watch: ChatWatch,
 ) -> Result<Response, ApiError> {
-    let streaming = if is_streamed {
-        Streaming::Pieces
-    } else {
-        Streaming::Whole
-    };
-    let answer = chat.forward_bytes(body, streaming).await;
-    let answer = watch.forward(answer).map_err(|error| told(&error))?;
     let head = Head::of(&answer);
     let body = if is_streamed && answer.is_success() {
         Body::from_stream(Passing {

@@ -18,6 +18,7 @@ use crate::drive::{Ended, Follower, Job, MAX_STALL, Signal};
 use crate::error::{ApiError, ErrorCode};
 use crate::http::{body, responses};
 use crate::stream::WireEvent;
+use crate::watch::RequestWatch;
 use crate::wire::{CreateRequest, Door, ResponseStatus};
 
 /// How many responses may wait for the one under way.
@@ -43,6 +44,8 @@ pub(super) struct Connection {
     socket: WebSocket,
     app: Arc<App>,
     caller: Caller,
+    /// The request that opened it.
+    opening: RequestWatch,
     /// What is to be done, in order; mistakes are answered in their turn too.
     queue: VecDeque<Waiting>,
     memory: Option<Remembered>,
@@ -58,6 +61,7 @@ impl Connection {
             old_at: now + app.options.websocket_age,
             ping_at: now + PING_PAUSE,
             app,
+            opening: caller.watch.clone(),
             caller,
             queue: VecDeque::new(),
             memory: None,
@@ -83,7 +87,7 @@ impl Connection {
             Some(Waiting {
                 wish: Ok(body),
                 size,
-            }) => self.turn(body, size).await,
+            }) => Box::pin(self.turn(body, size)).await,
             Some(Waiting {
                 wish: Err(error), ..
             }) => self.refuse(&error, None).await,
@@ -186,7 +190,7 @@ impl Connection {
     }
 
     async fn turn(&mut self, body: Map<String, Value>, size: usize) -> Result<(), Gone> {
-        let watched = self.app.watch.message(&self.caller);
+        let watched = self.app.watch.message(&self.caller, &self.opening);
         self.caller.watch = watched.notes();
         let refused = self.answer(body, size).await?;
         watched.answered(refused.unwrap_or(StatusCode::OK));

@@ -52,6 +52,7 @@ impl Stage {
         Self {
             app: App {
                 lifetime: crate::lifetime::Lifetime::default(),
+                store_health: crate::health::StoreHealth::default(),
                 models: Models::new(vec![ModelEntry::new("scripted", model)], None).unwrap(),
                 catalog,
                 store: Arc::new(MemoryStore::new()),

@@ -47,6 +47,7 @@ macro_rules! metrics {
     ($($field:ident: $type:ty = $make:expr,
         $kind:literal $name:literal [$($label:literal),*] $help:literal;)*) => {
         /// The meters of a server.
+        #[cfg_attr(not(feature = "otlp"), allow(dead_code, reason = "those of spans"))]
         pub(crate) struct Meters {
             $(pub(crate) $field: $type,)*
         }

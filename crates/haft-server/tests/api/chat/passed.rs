@@ -315,6 +315,8 @@ async fn a_server_that_is_busy_says_so() {
     let backend = RawBackend::start().await;
     let mut setup = Setup::of(haft_models::OpenAiChat::new("inner").base_url(&backend.base_url));
     setup.options.max_runs = 1;
+    // A backend that says nothing more is waited for no longer.
+    setup.options.answer_wait = std::time::Duration::from_millis(10);
     let served = setup.serve().await;
     let mut body = asked("hi");
     body["stream"] = true.into();

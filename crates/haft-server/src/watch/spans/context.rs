@@ -47,12 +47,12 @@ impl SpanContext {
     }
 
     /// The first span of a trace of its own.
-    pub(crate) fn root(is_sampled: bool) -> Self {
+    pub(crate) fn root() -> Self {
         Self {
             // All zeros would be none; that is as likely as never.
             trace_id: fastrand::u128(1..).to_be_bytes(),
             span_id: new_span_id(),
-            is_sampled,
+            is_sampled: true,
         }
     }
 }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_child_stays_in_its_trace() {
-        let root = SpanContext::root(true);
+        let root = SpanContext::root();
         let child = root.child();
         assert_eq!(child.trace_id, root.trace_id);
         assert_ne!(child.span_id, root.span_id);

@@ -1,0 +1,68 @@
+//! Spans where nobody can export them: the same doors, and nothing behind them.
+
+use axum::http::HeaderMap;
+use haft_core::{CallOutput, Item, ToolCall};
+
+use super::metrics::Metrics;
+use super::options::WatchOptions;
+use super::record::{CallTrace, RunTrace, TurnTrace};
+use super::request::RequestEnd;
+use super::run::Commission;
+
+/// Where in a trace something happens.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place;
+
+pub(super) struct Tracer;
+
+impl Tracer {
+    pub(super) fn new(_: &WatchOptions, _: &Metrics) -> Self {
+        Self
+    }
+
+    pub(super) fn request(&self, _: &HeaderMap) -> RequestSpan {
+        RequestSpan
+    }
+
+    pub(super) fn message(&self, _: Place) -> RequestSpan {
+        RequestSpan
+    }
+
+    pub(super) fn unasked(&self) -> Place {
+        Place
+    }
+
+    pub(super) async fn close(&self) {}
+}
+
+pub(super) struct RequestSpan;
+
+impl RequestSpan {
+    pub(super) fn place(&self) -> Place {
+        Place
+    }
+
+    pub(super) fn end(&mut self, _: &RequestEnd<'_>) {}
+}
+
+pub(super) struct RunSpans;
+
+impl RunSpans {
+    pub(super) fn new(_: &Tracer, _: Place, _: &Commission<'_>) -> Self {
+        Self
+    }
+
+    pub(super) fn resumed(&mut self, _: &str) {}
+
+    pub(super) fn said(&mut self, _: &Item) {}
+
+    pub(super) fn answer_is(&mut self, _: Option<&str>) {}
+
+    pub(super) fn asked(&mut self, _: &TurnTrace, _: f64) {}
+
+    pub(super) fn requested(&mut self, _: &[ToolCall]) {}
+
+    pub(super) fn executed(&mut self, _: &CallTrace, _: f64, _: &CallOutput) {}
+
+    pub(super) fn ended(&mut self, _: &RunTrace) {}
+}
