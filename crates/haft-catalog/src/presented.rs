@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use haft_core::{
-    BoxFuture, HydratedTool, InstantiateError, ToolContext, ToolDefinition, ToolError, ToolObject,
-    ToolOutput, Validator,
+    BoxFuture, HydratedTool, InstantiateError, Owner, OwnersTool, ToolContext, ToolDefinition,
+    ToolError, ToolObject, ToolOutput, Validator,
 };
 use serde_json::Value;
 
@@ -38,6 +38,17 @@ impl ToolObject for Presented {
 
     fn validator(&self) -> Option<Arc<dyn Validator>> {
         self.tool.validator()
+    }
+
+    fn for_owner(&self, owner: &Owner) -> OwnersTool {
+        match self.tool.for_owner(owner) {
+            OwnersTool::Own(tool) => {
+                let own = tool.definition().renamed(self.definition.name().clone());
+                let own = own.of_kind(self.definition.kind().clone());
+                OwnersTool::Own(presented(tool, own))
+            }
+            other => other,
+        }
     }
 
     fn runs_here(&self) -> bool {

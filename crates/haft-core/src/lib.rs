@@ -101,8 +101,8 @@ pub use store::{
     StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
 };
 pub use tool::{
-    BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, Run, Tool, ToolObject,
-    ToolSource, dynamic_tool, function_tool, read_arguments,
+    BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, OwnersTool, Run, Tool,
+    ToolObject, ToolSource, dynamic_tool, function_tool, read_arguments,
 };
 pub use tool_specs::{ToolSpec, ToolSpecs};
 pub use typed_schema::{output_schema_of, schema_of};

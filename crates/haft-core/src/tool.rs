@@ -19,6 +19,7 @@ use crate::definition::ToolDefinition;
 use crate::definition_error::DefinitionError;
 use crate::kind::ToolKind;
 use crate::output::{IntoToolOutput, ToolError, ToolOutput};
+use crate::store::Owner;
 use crate::validator::Validator;
 
 /// A boxed future that may be sent to another thread.
@@ -104,11 +105,30 @@ pub trait ToolObject: Send + Sync + 'static {
         None
     }
 
+    /// The tool as this owner may see it: the same for everybody, unless it holds what belongs to
+    /// some owners only. Whoever offers tools to owners asks; so that nobody who forgets it shows too
+    /// much, the tool itself holds nothing but what everybody may see.
+    fn for_owner(&self, owner: &Owner) -> OwnersTool {
+        let _ = owner;
+        OwnersTool::Same
+    }
+
     /// Whether it can run its calls. One that is only declared cannot: its calls go to an executor
     /// of the run, or back to the caller.
     fn runs_here(&self) -> bool {
         true
     }
+}
+
+/// What a tool is for one owner.
+#[derive(Debug, Clone)]
+pub enum OwnersTool {
+    /// What it is for everybody.
+    Same,
+    /// This one, of the same name.
+    Own(Arc<dyn ToolObject>),
+    /// Nothing: there is no such tool for him.
+    Hidden,
 }
 
 impl fmt::Debug for dyn ToolObject {

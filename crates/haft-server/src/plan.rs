@@ -50,6 +50,7 @@ impl Plan {
             loaded: &context.loaded(),
             choice: &request.tool_choice,
             snapshot: &app.catalog.snapshot(),
+            owner: &caller.owner,
             unsupported: app.options.unsupported_tools,
         })?;
         let records = context.pieces.iter().map(|piece| piece.record.clone());

@@ -131,7 +131,7 @@ fn every_key_is_read() {
         max_input_items = 100
         max_tools = 10
         [search_files]
-        folders = ["docs", "/srv/wiki", { path = "notes", name = "mine" }]
+        folders = ["docs", "/srv/wiki", { path = "notes", name = "mine", tenants = ["acme"] }]
         "#,
     )
     .unwrap();
@@ -185,6 +185,8 @@ fn every_key_is_read() {
     let expected = ["/etc/haft/docs", "/srv/wiki", "/etc/haft/notes"];
     assert_eq!(paths, expected.map(Path::new));
     assert_eq!(folders[2].name.as_deref(), Some("mine"));
+    assert_eq!(folders[2].tenants, Some(vec![String::from("acme")]));
+    assert_eq!(folders[1].tenants, None);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer};
 ///
 /// let config: FileSearchConfig = toml::from_str(
 ///     r#"
-///     folders = ["docs", { path = "/srv/wiki", name = "wiki" }]
+///     folders = ["docs", { path = "/srv/wiki", name = "wiki", tenants = ["acme"] }]
 ///     ignore = ["drafts/**", "*.log"]
 ///     "#,
 /// )?;
@@ -76,13 +76,16 @@ impl FileSearchConfig {
     }
 }
 
-/// A folder that is searched. In a configuration a path, or a table with `path` and `name`.
+/// A folder that is searched. In a configuration a path, or a table with `path`, `name` and
+/// `tenants`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folder {
     /// Where it is.
     pub path: PathBuf,
     /// What it is called in results; the last part of its path if nothing is said.
     pub name: Option<String>,
+    /// Whose it is; everybody's if nothing is said. For other tenants it is not there.
+    pub tenants: Option<Vec<String>>,
 }
 
 impl<P: Into<PathBuf>> From<P> for Folder {
@@ -90,6 +93,7 @@ impl<P: Into<PathBuf>> From<P> for Folder {
         Self {
             path: path.into(),
             name: None,
+            tenants: None,
         }
     }
 }
@@ -99,6 +103,13 @@ impl Folder {
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
+        self
+    }
+
+    /// The folder for these tenants alone.
+    #[must_use]
+    pub fn for_tenants<T: Into<String>>(mut self, tenants: impl IntoIterator<Item = T>) -> Self {
+        self.tenants = Some(tenants.into_iter().map(Into::into).collect());
         self
     }
 }
@@ -133,13 +144,14 @@ struct Table {
     path: PathBuf,
     /// What it is called in results; the last part of its path if nothing is said.
     name: Option<String>,
+    tenants: Option<Vec<String>>,
 }
 
 impl<'de> Visitor<'de> for FolderVisitor {
     type Value = Folder;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a path, or a table with `path` and `name`")
+        f.write_str("a path, or a table with `path`, `name` and `tenants`")
     }
 
     fn visit_str<E: de::Error>(self, path: &str) -> Result<Folder, E> {
@@ -147,7 +159,11 @@ impl<'de> Visitor<'de> for FolderVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Folder, A::Error> {
-        let Table { path, name } = Table::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Folder { path, name })
+        let table = Table::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Folder {
+            path: table.path,
+            name: table.name,
+            tenants: table.tenants,
+        })
     }
 }

@@ -27,6 +27,15 @@ pub enum FileSearchError {
         /// The folder.
         path: PathBuf,
     },
+    /// A folder is for no tenant.
+    #[error(
+        "the folder `{path}` is for no tenant: name some in `tenants`, or leave it out for everybody",
+        path = path.display()
+    )]
+    Tenants {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Two folders have one name.
     #[error("two folders are called `{name}`: give one of them another `name`")]
     DuplicateName {

@@ -1,5 +1,6 @@
 //! The search: folders, index, and who may write when.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +47,31 @@ const SEARCH_STEPS: i32 = 10_000;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct FileSearch(Arc<Inner>);
+pub struct FileSearch {
+    inner: Arc<Inner>,
+    /// Which of the folders are seen.
+    seen_by: SeenBy,
+}
+
+/// Who looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum SeenBy {
+    /// The operator: all folders are his.
+    Operator,
+    /// Whoever it is.
+    Everybody,
+    Tenant(String),
+}
+
+impl SeenBy {
+    fn sees(&self, place: &Place) -> bool {
+        match (self, &place.tenants) {
+            (Self::Operator, _) | (_, None) => true,
+            (Self::Everybody, Some(_)) => false,
+            (Self::Tenant(name), Some(tenants)) => tenants.contains(name),
+        }
+    }
+}
 
 struct Inner {
     places: Vec<Place>,
@@ -66,7 +91,23 @@ struct Writer {
     /// The look through the folders that is under way.
     sweep: Option<Sweep>,
     /// When the last one ended, and what it left to say.
-    last: Option<(Instant, Vec<String>)>,
+    last: Option<(Instant, Vec<Note>)>,
+}
+
+/// Something to say, for those who see the folder that it is about.
+#[derive(Debug, Clone)]
+struct Note {
+    folder: Option<usize>,
+    text: String,
+}
+
+impl Note {
+    fn of_all(text: &str) -> Self {
+        Self {
+            folder: None,
+            text: text.to_owned(),
+        }
+    }
 }
 
 /// What became of the index.
@@ -81,7 +122,8 @@ pub struct RefreshReport {
 }
 
 impl FileSearch {
-    /// Opens the search over the folders of `config`. What is known of their files is kept in the
+    /// Opens the search over all folders of `config`, as their operator sees them: those for some
+    /// tenants only, too. What is known of their files is kept in the
     /// file `index`, which is made if it is not there and made anew if it is damaged.
     pub fn open(
         index: impl AsRef<Path>,
@@ -110,25 +152,70 @@ impl FileSearch {
             path: path.to_owned(),
             reason: error.to_string(),
         })?;
-        Ok(Self(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             places,
             rules,
             config: config.clone(),
             index,
             writer: Mutex::new(writer),
             is_complete: AtomicBool::new(false),
-        })))
+        });
+        Ok(Self {
+            inner,
+            seen_by: SeenBy::Operator,
+        })
     }
 
-    /// The names of the folders.
+    /// The same search, over the folders that everybody may see.
+    #[must_use]
+    pub fn for_everybody(&self) -> Self {
+        self.seen(SeenBy::Everybody)
+    }
+
+    /// The same search, over the folders that this tenant may see.
+    ///
+    /// ```
+    /// use haft_hosted::{FileSearch, FileSearchConfig, Folder};
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # for name in ["docs", "plans"] { std::fs::create_dir(directory.path().join(name))?; }
+    /// let docs = Folder::from(directory.path().join("docs"));
+    /// let plans = Folder::from(directory.path().join("plans")).for_tenants(["acme"]);
+    /// let config = FileSearchConfig::of_folders([docs, plans]);
+    /// let search = FileSearch::open(directory.path().join("search.db"), &config)?;
+    /// assert_eq!(search.for_tenant("acme").folders().count(), 2);
+    /// assert_eq!(search.for_tenant("other").folders().count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn for_tenant(&self, tenant: &str) -> Self {
+        self.seen(SeenBy::Tenant(tenant.to_owned()))
+    }
+
+    fn seen(&self, seen_by: SeenBy) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            seen_by,
+        }
+    }
+
+    /// The tenants that have folders of their own.
+    pub fn tenants(&self) -> BTreeSet<&str> {
+        let tenants = self.inner.places.iter().flat_map(|place| &place.tenants);
+        tenants.flatten().map(String::as_str).collect()
+    }
+
+    /// The names of the folders that are seen.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
-        self.0.places.iter().map(|place| place.name.as_str())
+        let places = self.inner.places.iter();
+        let seen = places.filter(|place| self.seen_by.sees(place));
+        seen.map(|place| place.name.as_str())
     }
 
     /// Looks through the folders now, as far as one refresh goes.
     pub fn refresh(&self, cancel: &Cancel) -> Result<RefreshReport, SearchError> {
-        let mut writer = self.0.lock();
-        self.0.refresh(&mut writer, cancel)
+        let mut writer = self.inner.lock();
+        self.inner.refresh(&mut writer, cancel)
     }
 
     /// Brings the index up to date if that is due, then looks for what is wanted.
@@ -137,14 +224,15 @@ impl FileSearch {
         request: &SearchRequest,
         cancel: &Cancel,
     ) -> Result<SearchResults, SearchError> {
-        self.0.search(request, cancel)
+        self.inner.search(request, &self.seen_by, cancel)
     }
 }
 
 impl fmt::Debug for FileSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FileSearch")
-            .field("places", &self.0.places)
+            .field("places", &self.inner.places)
+            .field("seen_by", &self.seen_by)
             .finish_non_exhaustive()
     }
 }
@@ -169,19 +257,17 @@ impl Inner {
     fn search(
         &self,
         request: &SearchRequest,
+        seen_by: &SeenBy,
         cancel: &Cancel,
     ) -> Result<SearchResults, SearchError> {
+        let visible = self.places.iter().filter(|place| seen_by.sees(place));
+        let visible: Vec<_> = visible.map(|place| place.name.as_str()).collect();
         if let Some(wanted) = &request.folder
-            && !self.places.iter().any(|place| place.name == *wanted)
+            && !visible.contains(&wanted.as_str())
         {
-            let names: Vec<_> = self
-                .places
-                .iter()
-                .map(|place| place.name.as_str())
-                .collect();
             return Err(SearchError::UnknownFolder {
                 name: cut(wanted),
-                known: names.join(", "),
+                known: visible.join(", "),
             });
         }
         let glob = request.path_glob.as_deref().map(|pattern| {
@@ -192,11 +278,18 @@ impl Inner {
         });
         let glob = glob.transpose()?;
         let narrowing = Narrowing {
+            visible: &visible,
             folder: request.folder.as_deref(),
             glob: glob.as_ref(),
             rules: &self.rules,
         };
-        let mut notes = self.refresh_if_due(cancel);
+        let notes = self.refresh_if_due(cancel).into_iter();
+        let is_seen = |note: &Note| {
+            let folder = note.folder.and_then(|at| self.places.get(at));
+            folder.is_none_or(|place| seen_by.sees(place))
+        };
+        let notes = notes.filter(is_seen);
+        let mut notes: Vec<_> = notes.map(|note| note.text).collect();
         let query = Query::read(&request.query);
         if query.is_empty() {
             notes.push("the query has no word to look for".to_owned());
@@ -253,7 +346,7 @@ impl Inner {
     }
 
     /// Brings the index up to date if that is due; gives what there is to say about it.
-    fn refresh_if_due(&self, cancel: &Cancel) -> Vec<String> {
+    fn refresh_if_due(&self, cancel: &Cancel) -> Vec<Note> {
         const PARTLY: &str = "not all files are in the index yet: search again for the rest";
         let mut writer = match self.writer.try_lock() {
             Ok(writer) => writer,
@@ -262,7 +355,7 @@ impl Inner {
             Err(TryLockError::WouldBlock) if self.is_complete.load(Ordering::Relaxed) => {
                 return Vec::new();
             }
-            Err(TryLockError::WouldBlock) => return vec![PARTLY.to_owned()],
+            Err(TryLockError::WouldBlock) => return vec![Note::of_all(PARTLY)],
         };
         let interval = Duration::from_secs(self.config.refresh_seconds);
         if writer.sweep.is_none()
@@ -276,9 +369,9 @@ impl Inner {
                 let last = writer.last.as_ref();
                 last.map(|(_, notes)| notes.clone()).unwrap_or_default()
             }
-            Ok(_) => vec![PARTLY.to_owned()],
+            Ok(_) => vec![Note::of_all(PARTLY)],
             // What is there already can be searched all the same.
-            Err(_) => vec!["the index could not be brought up to date".to_owned()],
+            Err(_) => vec![Note::of_all("the index could not be brought up to date")],
         }
     }
 
@@ -323,14 +416,17 @@ impl Inner {
         })
     }
 
-    fn notes(&self, sweep: &Sweep) -> Vec<String> {
+    fn notes(&self, sweep: &Sweep) -> Vec<Note> {
         let unreadable = sweep.unreadable().into_iter();
-        let unreadable = unreadable.filter_map(|position| self.places.get(position));
         let mut notes: Vec<_> = unreadable
-            .map(|place| format!("the folder `{}` cannot be read now", place.name))
+            .filter_map(|at| Some((at, self.places.get(at)?)))
+            .map(|(at, place)| Note {
+                folder: Some(at),
+                text: format!("the folder `{}` cannot be read now", place.name),
+            })
             .collect();
         if sweep.has_too_many() {
-            notes.push("there are more files than are searched".to_owned());
+            notes.push(Note::of_all("there are more files than are searched"));
         }
         notes
     }

@@ -4,6 +4,7 @@
 //! one there, before or meanwhile, makes the step fail instead of leading it out. Files behind links
 //! within a folder are found where they really are.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -24,6 +25,8 @@ const MAX_NAME_CHARS: usize = 64;
 pub(super) struct Place {
     pub(super) name: String,
     pub(super) real: PathBuf,
+    /// Whose it is; none if everybody's.
+    pub(super) tenants: Option<BTreeSet<String>>,
 }
 
 impl Place {
@@ -41,8 +44,20 @@ impl Place {
                 && !name.contains(|c: char| c == '/' || c.is_control())
         };
         let name = folder.name.clone().or_else(own).filter(is_usable);
-        let name = name.ok_or(FileSearchError::Name { path })?;
-        Ok(Self { name, real })
+        let Some(name) = name else {
+            return Err(FileSearchError::Name { path });
+        };
+        let tenants = folder.tenants.clone();
+        let tenants: Option<BTreeSet<_>> = tenants.map(|names| names.into_iter().collect());
+        let is_nobodys = |names: &BTreeSet<String>| names.is_empty() || names.contains("");
+        if tenants.as_ref().is_some_and(is_nobodys) {
+            return Err(FileSearchError::Tenants { path });
+        }
+        Ok(Self {
+            name,
+            real,
+            tenants,
+        })
     }
 }
 

@@ -89,6 +89,8 @@ pub struct Hit {
 
 /// What a passage must be beside found.
 pub(super) struct Narrowing<'n> {
+    /// The folders that whoever asks may see.
+    pub(super) visible: &'n [&'n str],
     pub(super) folder: Option<&'n str>,
     pub(super) glob: Option<&'n PathGlob>,
     /// Checked again here: the index may be older than the rules.
@@ -97,7 +99,8 @@ pub(super) struct Narrowing<'n> {
 
 impl Narrowing<'_> {
     fn admits(&self, folder: &str, path: &str, shown: &str) -> bool {
-        self.folder.is_none_or(|wanted| wanted == folder)
+        self.visible.contains(&folder)
+            && self.folder.is_none_or(|wanted| wanted == folder)
             && (self.glob).is_none_or(|glob| glob.matches(shown) || glob.matches(path))
             && !self.rules.skip_within(path)
     }

@@ -10,6 +10,7 @@ mod finding;
 mod guarding;
 mod keeping;
 mod offering;
+mod tenants;
 
 use std::path::PathBuf;
 

@@ -140,7 +140,7 @@ fn configurations_are_read_strictly() {
     assert!(
         error
             .to_string()
-            .contains("a path, or a table with `path` and `name`"),
+            .contains("a path, or a table with `path`, `name` and `tenants`"),
         "{error}"
     );
     assert!(read("refresh = 3").is_err());

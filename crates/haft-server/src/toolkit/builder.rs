@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use haft_catalog::Snapshot;
-use haft_core::{ToolDefinition, ToolKind, ToolRef};
+use haft_core::{Owner, OwnersTool, ToolDefinition, ToolKind, ToolObject, ToolRef};
 use serde_json::{Value, json};
 
 use super::names::{Identity, Names};
@@ -42,6 +42,7 @@ enum Origin {
 /// What has become of the tools so far.
 pub(super) struct Builder {
     snapshot: Arc<Snapshot>,
+    owner: Owner,
     unsupported: UnsupportedTools,
     pub(super) has_client_search: bool,
     pub(super) names: Names,
@@ -62,6 +63,7 @@ impl Builder {
         let mut all = ingredients.tools.iter().chain(ingredients.loaded);
         let mut builder = Self {
             snapshot: Arc::clone(ingredients.snapshot),
+            owner: ingredients.owner.clone(),
             unsupported: ingredients.unsupported,
             has_client_search: all.any(is_client_search),
             names: Names::of_request(ingredients.tools),
@@ -122,7 +124,7 @@ impl Builder {
                     Ok(())
                 }
             }
-            RequestToolKind::Mcp(_) => Err(unsupported(&self.snapshot, "mcp", &tool.param)),
+            RequestToolKind::Mcp(_) => Err(self.unsupported("mcp", &tool.param)),
             RequestToolKind::Hosted { tool_type, config } => {
                 if config.get("events") == Some(&Value::Bool(true)) {
                     self.wants_events = true;
@@ -306,7 +308,8 @@ impl Builder {
     }
 
     fn add_hosted(&mut self, tool_type: &str, param: &str) -> Result<(), ApiError> {
-        let found = self.snapshot.iter().find(|tool| {
+        let mut visible = visible(&self.snapshot, &self.owner);
+        let found = visible.find(|tool| {
             let definition = tool.definition();
             match definition.kind() {
                 ToolKind::Custom(kind) => kind.to_string() == tool_type,
@@ -314,19 +317,20 @@ impl Builder {
                 // Whatever runs in this process, under haft's own slug.
                 _ => {
                     let name = definition.name().as_str();
-                    tool.tool().runs_here() && tool_type.strip_prefix("haft:") == Some(name)
+                    tool.runs_here() && tool_type.strip_prefix("haft:") == Some(name)
                 }
             }
         });
+        drop(visible);
         let Some(found) = found else {
             return self.leave_out(tool_type, param);
         };
-        let name = found.definition().name().as_str();
-        let backend = self.names.take(Identity::Hosted(name.to_owned()));
+        let name = found.definition().name().as_str().to_owned();
+        let backend = self.names.take(Identity::Hosted(name.clone()));
         let tool = if backend == name {
-            ToolRef::from(Arc::clone(found.tool()))
+            ToolRef::from(found)
         } else {
-            ToolRef::from(renamed(Arc::clone(found.tool()), &backend))
+            ToolRef::from(renamed(found, &backend))
         };
         self.is_agentic = true;
         self.wire_names.push(WireName::Hosted {
@@ -346,7 +350,7 @@ impl Builder {
             UnsupportedTools::Reject => false,
         };
         if !is_ignored {
-            return Err(unsupported(&self.snapshot, tool_type, param));
+            return Err(self.unsupported(tool_type, param));
         }
         tracing::info!(tool_type, "a tool type that nobody provides is left out");
         self.ignored.push(tool_type.to_owned());
@@ -355,6 +359,10 @@ impl Builder {
             backend: None,
         });
         Ok(())
+    }
+
+    fn unsupported(&self, tool_type: &str, param: &str) -> ApiError {
+        unsupported(visible(&self.snapshot, &self.owner), tool_type, param)
     }
 
     /// A later definition of the same name takes the place of the earlier one.
@@ -367,10 +375,24 @@ impl Builder {
     }
 }
 
-fn unsupported(snapshot: &Snapshot, tool_type: &str, param: &str) -> ApiError {
-    let provided: Vec<_> = snapshot
+/// The tools that an owner may see, each as it is for him.
+fn visible(snapshot: &Snapshot, owner: &Owner) -> impl Iterator<Item = Arc<dyn ToolObject>> {
+    snapshot
         .iter()
-        .filter(|tool| tool.tool().runs_here())
+        .filter_map(|tool| match tool.tool().for_owner(owner) {
+            OwnersTool::Same => Some(Arc::clone(tool.tool())),
+            OwnersTool::Own(tool) => Some(tool),
+            OwnersTool::Hidden => None,
+        })
+}
+
+fn unsupported(
+    provided: impl Iterator<Item = Arc<dyn ToolObject>>,
+    tool_type: &str,
+    param: &str,
+) -> ApiError {
+    let provided: Vec<_> = provided
+        .filter(|tool| tool.runs_here())
         .take(12)
         .map(|tool| match tool.definition().kind() {
             ToolKind::Custom(kind) => format!("`{kind}`"),

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use haft_catalog::{BindError, Binding, Snapshot};
+use haft_core::Owner;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::history::ToolNames;
@@ -60,6 +61,8 @@ pub(crate) struct Ingredients<'r> {
     pub(crate) loaded: &'r [RequestTool],
     pub(crate) choice: &'r WireChoice,
     pub(crate) snapshot: &'r Arc<Snapshot>,
+    /// Whose request it is: some tools are not the same for everybody.
+    pub(crate) owner: &'r Owner,
     pub(crate) unsupported: UnsupportedTools,
 }
 

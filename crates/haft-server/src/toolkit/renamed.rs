@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use haft_core::{
-    CustomKind, HydratedTool, InstantiateError, ToolDefinition, ToolKind, ToolName, ToolObject,
-    Validator,
+    CustomKind, HydratedTool, InstantiateError, Owner, OwnersTool, ToolDefinition, ToolKind,
+    ToolName, ToolObject, Validator,
 };
 use serde_json::Value;
 
@@ -43,6 +43,17 @@ impl ToolObject for Redefined {
 
     fn validator(&self) -> Option<Arc<dyn Validator>> {
         self.tool.validator()
+    }
+
+    fn for_owner(&self, owner: &Owner) -> OwnersTool {
+        match self.tool.for_owner(owner) {
+            OwnersTool::Own(tool) => {
+                let own = tool.definition().renamed(self.definition.name().clone());
+                let own = own.of_kind(self.definition.kind().clone());
+                OwnersTool::Own(redefined(tool, own))
+            }
+            other => other,
+        }
     }
 
     fn runs_here(&self) -> bool {

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod doors;
+mod files;
 mod lists;
 mod noted;
 mod paths;
