@@ -1,7 +1,10 @@
 //! What the command line may say.
 
+mod chat;
+mod help;
 mod remote;
 mod responses;
+mod tools;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -13,28 +16,34 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use haft::Model;
 use haft::models::{Anthropic, ConfigError, OfflineModel, Ollama, OpenAiChat, OpenAiResponses};
 
+use self::help::{CHAT_HELP, COMPLETIONS_HELP, MAIN_HELP, RESPONSES_HELP, SERVE_HELP};
 use crate::config::{Age, Listen};
 use crate::terminal::Color;
 
-pub(crate) use self::remote::RemoteArguments;
+pub(crate) use self::chat::ChatArguments;
+pub(crate) use self::remote::{RemoteArguments, SERVER};
 pub(crate) use self::responses::{
     DeleteArguments, ListArguments, ResponsesCommand, ShowArguments, WaitArguments,
+};
+pub(crate) use self::tools::{
+    CallToolArguments, FromConfiguration, ListToolsArguments, ShowToolArguments, ToolsCommand,
 };
 
 /// haft, the handle between a language model and its tools.
 ///
 /// Without a command it serves the Responses API: `haft serve`.
 #[derive(Debug, Parser)]
-#[command(name = "haft", version)]
+#[command(name = "haft", version, after_help = MAIN_HELP)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// When to use colours
+    /// When to use colours: `auto` is on a terminal and without `NO_COLOR`, then `always`, `never`
     #[arg(
         long,
         global = true,
         value_enum,
         default_value_t,
+        hide_possible_values = true,
         value_name = "WHEN",
         display_order = 900
     )]
@@ -44,14 +53,31 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve the Open Responses API over any model, with tools (what `haft` alone does, too)
+    #[command(after_help = SERVE_HELP)]
     Serve(ServeArguments),
     /// Write a `haft.toml` with every key, its default and what it is for
     Init(InitArguments),
-    /// List, show, wait for and delete what a server has stored
-    #[command(subcommand)]
-    Responses(ResponsesCommand),
     /// Make, list and revoke the keys that clients of a server send
     Keys(KeysArguments),
+    /// Talk to a model that may use tools: with the engine of this process, or with a server
+    #[command(after_help = CHAT_HELP)]
+    Chat(ChatArguments),
+    /// List, show, wait for and delete what a server has stored
+    #[command(subcommand, after_help = RESPONSES_HELP)]
+    Responses(ResponsesCommand),
+    /// List, show and call the tools that `haft serve` has with this folder's configuration
+    #[command(subcommand)]
+    Tools(ToolsCommand),
+    /// Check a configuration, or show what it comes to
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Write the script that lets a shell complete what `haft` takes
+    #[command(after_help = COMPLETIONS_HELP)]
+    Completions {
+        /// For which shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// Show what haft does; needs no network, no key and no model
     Demo {
         /// What to show
@@ -71,6 +97,27 @@ pub(crate) enum Command {
         #[arg(long, default_value = "offline")]
         model: ModelChoice,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Say whether it is right, and what a server would do with it
+    Check(ConfigArguments),
+    /// Show every key with the value that holds, and where that comes from; secrets are not shown
+    Show(ConfigArguments),
+    /// Show every key that there is with its type, its default and its meaning, as Markdown
+    Reference,
+    /// Show the JSON Schema of `haft.toml`, for editors that check and complete what is written
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) from: FromConfiguration,
 }
 
 #[derive(Debug, Default, Args)]
@@ -218,24 +265,4 @@ impl FromStr for ModelChoice {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_is_named_by_its_adapter_and_its_own_name() {
-        assert_eq!("offline".parse(), Ok(ModelChoice::Offline));
-        assert_eq!(
-            "ollama:qwen3:8b".parse(),
-            Ok(ModelChoice::Ollama("qwen3:8b".into()))
-        );
-        for (text, complaint) in [
-            ("gpt-5.2", "`gpt-5.2` is no adapter"),
-            ("anthropic", "write `anthropic:NAME`"),
-            ("anthropic: ", "write `anthropic:NAME`"),
-            ("", "`` is no adapter"),
-        ] {
-            let error = text.parse::<ModelChoice>().unwrap_err();
-            assert!(error.contains(complaint), "{error}");
-        }
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@ use std::io;
 pub(crate) struct Failure {
     message: String,
     remedy: Option<String>,
+    is_mistake: bool,
 }
 
 impl Failure {
@@ -15,7 +16,21 @@ impl Failure {
         Self {
             message: message.into(),
             remedy: None,
+            is_mistake: false,
         }
+    }
+
+    /// One that comes of what the command was told, as a wrong argument would be.
+    pub(crate) fn mistake(message: impl Into<String>) -> Self {
+        Self {
+            is_mistake: true,
+            ..Self::new(message)
+        }
+    }
+
+    /// Whether it comes of what the command was told.
+    pub(crate) fn is_mistake(&self) -> bool {
+        self.is_mistake
     }
 
     /// Adds what to do.

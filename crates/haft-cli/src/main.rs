@@ -2,6 +2,8 @@
 
 mod arguments;
 mod ask;
+mod catalogue;
+mod chat;
 mod config;
 mod demo;
 mod failure;
@@ -11,19 +13,22 @@ mod remote;
 mod responses;
 mod screen;
 mod serve;
+mod settings;
 mod terminal;
 mod text;
+mod toolbox;
 mod tools;
 
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 use tokio::runtime::Builder;
 
 use crate::arguments::{Arguments, Command, ModelChoice, ServeArguments, Show};
 use crate::config::Complaint;
+use crate::failure::Failure;
 use crate::terminal::Color;
 use crate::text::printable;
 
@@ -32,8 +37,9 @@ const MISTAKEN: u8 = 2;
 
 fn main() -> ExitCode {
     Color::of_arguments(std::env::args_os()).apply();
-    let command = Arguments::parse().command;
-    match perform(command.unwrap_or_else(|| Command::Serve(ServeArguments::default()))) {
+    let Arguments { command, color } = Arguments::parse();
+    let command = command.unwrap_or_else(|| Command::Serve(ServeArguments::default()));
+    match perform(command, color) {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&*error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -43,7 +49,8 @@ fn main() -> ExitCode {
                 Some(complaint) => writeln!(io::stderr(), "{complaint}"),
                 None => writeln!(io::stderr(), "haft: {}", printable(&error.to_string())),
             };
-            if error.is::<Complaint>() {
+            let failure = error.downcast_ref::<Failure>();
+            if error.is::<Complaint>() || failure.is_some_and(Failure::is_mistake) {
                 ExitCode::from(MISTAKEN)
             } else {
                 ExitCode::FAILURE
@@ -52,7 +59,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
+fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Serve(arguments) => {
             let runtime = Builder::new_multi_thread().enable_all().build()?;
@@ -63,11 +70,15 @@ fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
             init::init(&arguments)?;
             Ok(ExitCode::SUCCESS)
         }
-        Command::Responses(command) => on_one_thread(responses::perform(command)),
         Command::Keys(arguments) => {
             keys::keys(arguments)?;
             Ok(ExitCode::SUCCESS)
         }
+        Command::Chat(arguments) => on_one_thread(chat::chat(&arguments, color)),
+        Command::Tools(command) => on_one_thread(toolbox::perform(command)),
+        Command::Config(command) => settings::perform(&command),
+        Command::Completions { shell } => completions(shell),
+        Command::Responses(command) => on_one_thread(responses::perform(command)),
         Command::Demo { show: Show::Loop } => on_one_thread(async {
             let code = ask::ask(ask::QUESTION, &ModelChoice::Offline).await?;
             ask::what_next()?;
@@ -79,6 +90,14 @@ fn perform(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         }),
         Command::Ask { question, model } => on_one_thread(ask::ask(&question, &model)),
     }
+}
+
+/// Writes the script for a shell.
+fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Box<dyn Error>> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "haft", &mut script);
+    io::stdout().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// One run needs no more.

@@ -32,6 +32,31 @@ pub(crate) fn steers(character: char) -> bool {
     }
 }
 
+/// An address may hold a name and a password, and a key in its query.
+pub(crate) fn without_password(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let host = host.rsplit('@').next().unwrap_or_default();
+            format!("{scheme}://{host}{path}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+/// Which of these names was meant.
+pub(crate) fn nearest<'n>(name: &str, among: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let plain = |text: &str| text.to_lowercase().replace(['-', '_'], "");
+    let name = plain(name);
+    among
+        .into_iter()
+        .map(|known| (strsim::damerau_levenshtein(&name, &plain(known)), known))
+        .filter(|(distance, known)| *distance <= (known.len() / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
+}
+
 /// A time as a person says it.
 pub(crate) fn spoken(time: Duration) -> String {
     match time.as_millis() {
@@ -80,6 +105,15 @@ mod tests {
     fn nothing_that_steers_a_terminal_gets_through() {
         assert_eq!(printable("a\u{1b}[2Jb\r\u{202e}c\td\n"), "a�[2Jb��c\td\n");
         assert_eq!(one_line("a\nb\rc", 4), "a⏎b�…");
+    }
+
+    #[test]
+    fn the_nearest_name_is_found_and_no_far_one() {
+        let known = ["listen", "data_dir", "max_runs"];
+        assert_eq!(nearest("lisen", known), Some("listen"));
+        assert_eq!(nearest("dataDir", known), Some("data_dir"));
+        assert_eq!(nearest("max-run", known), Some("max_runs"));
+        assert_eq!(nearest("colour", known), None);
     }
 
     #[test]

@@ -40,3 +40,12 @@ fn the_reasons_in_the_guide_are_those_that_runs_give() {
         assert!(rows.contains(&cell), "{reason:?}");
     }
 }
+
+#[test]
+fn the_manual_shows_the_unit_and_the_container_file_as_they_are() {
+    let manual = include_str!("../../../docs/operations.md");
+    let unit = include_str!("../../../deploy/haft.service");
+    let container = include_str!("../../../deploy/Containerfile");
+    assert!(manual.contains(&format!("```ini\n{unit}```\n")));
+    assert!(manual.contains(&format!("```dockerfile\n{container}```\n")));
+}

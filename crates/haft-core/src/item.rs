@@ -4,9 +4,8 @@
 //! API adds later, or a vendor beside it, survives: unknown fields stay in `extra`, unknown items
 //! and content parts as they came.
 
-use serde::de::{DeserializeOwned, Error as _};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// One item of a conversation.
 ///
@@ -125,50 +124,6 @@ impl Item {
     }
 }
 
-impl Serialize for Item {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(tag = "type", rename_all = "snake_case")]
-        enum Known<'a> {
-            Message(&'a Message),
-            FunctionCall(&'a FunctionCall),
-            FunctionCallOutput(&'a FunctionCallOutput),
-            Reasoning(&'a Reasoning),
-        }
-        match self {
-            Self::Message(item) => Known::Message(item).serialize(serializer),
-            Self::FunctionCall(item) => Known::FunctionCall(item).serialize(serializer),
-            Self::FunctionCallOutput(item) => Known::FunctionCallOutput(item).serialize(serializer),
-            Self::Reasoning(item) => Known::Reasoning(item).serialize(serializer),
-            Self::Other(members) => members.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Item {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        fn read<T: DeserializeOwned, E: serde::de::Error>(
-            mut members: Map<String, Value>,
-        ) -> Result<T, E> {
-            members.shift_remove("type");
-            T::deserialize(Value::Object(members)).map_err(E::custom)
-        }
-        let members = Map::deserialize(deserializer)?;
-        match members.get("type") {
-            // The short form of a message.
-            None if members.contains_key("role") => read(members).map(Self::Message),
-            Some(Value::String(kind)) => match kind.as_str() {
-                "message" => read(members).map(Self::Message),
-                "function_call" => read(members).map(Self::FunctionCall),
-                "function_call_output" => read(members).map(Self::FunctionCallOutput),
-                "reasoning" => read(members).map(Self::Reasoning),
-                _ => Ok(Self::Other(members)),
-            },
-            _ => Err(D::Error::custom("an item needs a `type`")),
-        }
-    }
-}
-
 /// How far an item has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -196,18 +151,17 @@ pub enum Role {
 }
 
 /// Somebody said something.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Message {
     /// The item's id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// How far it has come.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ItemStatus>,
     /// Who.
     pub role: Role,
     /// What. A bare string is read as one part of text.
-    #[serde(deserialize_with = "message_content")]
     pub content: Vec<ContentPart>,
     /// What else was there.
     #[serde(flatten)]
@@ -316,108 +270,14 @@ impl ContentPart {
     }
 }
 
-impl Serialize for ContentPart {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let json = match self {
-            Self::InputText { text } => json!({"type": "input_text", "text": text}),
-            Self::InputImage { image_url, detail } => json!({
-                "type": "input_image",
-                "image_url": image_url,
-                "detail": detail.as_deref().unwrap_or("auto"),
-            }),
-            Self::OutputText {
-                text,
-                annotations,
-                extra,
-            } => {
-                let mut json =
-                    json!({"type": "output_text", "text": text, "annotations": annotations});
-                if let Some(members) = json.as_object_mut() {
-                    members.extend(extra.clone());
-                }
-                json
-            }
-            Self::Refusal { refusal } => json!({"type": "refusal", "refusal": refusal}),
-            Self::ReasoningText { text } => json!({"type": "reasoning_text", "text": text}),
-            Self::SummaryText { text } => json!({"type": "summary_text", "text": text}),
-            Self::Other(members) => return members.serialize(serializer),
-        };
-        json.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for ContentPart {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let members = Map::deserialize(deserializer)?;
-        Ok(Self::read(&members).unwrap_or(Self::Other(members)))
-    }
-}
-
-impl ContentPart {
-    /// The part, if every member of it is known here; others are kept as they came.
-    fn read(members: &Map<String, Value>) -> Option<Self> {
-        let text = |key: &str| Some(members.get(key)?.as_str()?.to_owned());
-        let only = |keys: &[&str]| members.keys().all(|key| keys.contains(&key.as_str()));
-        match members.get("type")?.as_str()? {
-            "input_text" if only(&["type", "text"]) => Some(Self::InputText {
-                text: text("text")?,
-            }),
-            "input_image" if only(&["type", "image_url", "detail"]) => Some(Self::InputImage {
-                image_url: text("image_url")?,
-                detail: text("detail"),
-            }),
-            "output_text" => Some(Self::OutputText {
-                text: text("text")?,
-                annotations: members
-                    .get("annotations")
-                    .and_then(Value::as_array)
-                    .cloned()
-                    .unwrap_or_default(),
-                extra: members
-                    .iter()
-                    .filter(|(key, _)| !["type", "text", "annotations"].contains(&key.as_str()))
-                    .map(|(key, value)| (key.clone(), value.clone()))
-                    .collect(),
-            }),
-            "refusal" if only(&["type", "refusal"]) => Some(Self::Refusal {
-                refusal: text("refusal")?,
-            }),
-            "reasoning_text" if only(&["type", "text"]) => Some(Self::ReasoningText {
-                text: text("text")?,
-            }),
-            "summary_text" if only(&["type", "text"]) => Some(Self::SummaryText {
-                text: text("text")?,
-            }),
-            _ => None,
-        }
-    }
-}
-
-/// A string or a list of parts.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum TextOrParts {
-    Text(String),
-    Parts(Vec<ContentPart>),
-}
-
-fn message_content<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<ContentPart>, D::Error> {
-    Ok(match TextOrParts::deserialize(deserializer)? {
-        TextOrParts::Text(text) => vec![ContentPart::InputText { text }],
-        TextOrParts::Parts(parts) => parts,
-    })
-}
-
 /// The model calls a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FunctionCall {
     /// The item's id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// How far it has come.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ItemStatus>,
     /// The call's id: its output bears the same.
     pub call_id: String,
@@ -431,20 +291,20 @@ pub struct FunctionCall {
 }
 
 /// What came of a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FunctionCallOutput {
     /// The item's id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// How far it has come.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ItemStatus>,
     /// The call that it answers.
     pub call_id: String,
     /// What the model reads.
     pub output: CallOutput,
     /// Whether it tells of a failure.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
     /// What else was there.
     #[serde(flatten)]
@@ -514,22 +374,21 @@ impl From<String> for CallOutput {
 }
 
 /// What the model thought.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Reasoning {
     /// The item's id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// How far it has come.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<ItemStatus>,
     /// The summary, where the provider gives one.
-    #[serde(default)]
     pub summary: Vec<ContentPart>,
     /// The thoughts themselves, where the provider gives them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub content: Vec<ContentPart>,
     /// What only the provider reads, to be sent back unchanged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub encrypted_content: Option<String>,
     /// What else was there.
     #[serde(flatten)]
@@ -539,6 +398,7 @@ pub struct Reasoning {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn every_item_survives_the_wire() {

@@ -27,6 +27,7 @@ mod definition_error;
 mod definition_json;
 mod gate;
 mod item;
+mod item_json;
 mod kind;
 mod local_ref;
 mod model;

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use haft_core::{RawArguments, canonical_json, cut};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -25,7 +26,7 @@ use crate::loop_report::{LoopAction, LoopKind, LoopReport};
 /// assert_eq!(patient.actions, [LoopAction::Warn, LoopAction::Warn, LoopAction::Terminate]);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoopDetection {
     /// Whether it watches at all.

@@ -1,8 +1,27 @@
 //! Durations in configuration: `"500ms"`, `"8s"`, or whole milliseconds.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+/// The form of a duration, for whoever describes a configuration.
+pub(crate) struct Written;
+
+impl JsonSchema for Written {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "title": "duration", "type": ["string", "integer"] })
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(

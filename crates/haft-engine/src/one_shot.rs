@@ -1,20 +1,20 @@
 //! Calls outside the loop: ask a model once and run nothing, or run one call.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt as _;
 use haft_catalog::{Binding, Catalog, Progress};
 use haft_core::{
     Assembly, BoxFuture, Capabilities, Conversation, FunctionCall, HydrationResult, Item, Model,
     ModelError, ModelErrorKind, ModelRequest, ModelResponse, ModelStream, RawArguments, ToolCall,
-    ToolContext, Usage,
+    ToolContext, ToolDefinition, Usage,
 };
 use haft_hydrate::{CallIds, Hydrator};
 
 use crate::calls::calls_of;
-use crate::outcome::ToolResult;
-use crate::run::Run;
+use crate::outcome::{CallRecord, ToolResult};
+use crate::run::{Run, RunError};
 
 /// What a model said to one request, its calls made safe and not run.
 #[derive(Debug)]
@@ -81,20 +81,9 @@ pub async fn execute(
     call: ToolCall,
     context: ToolContext,
 ) -> Option<ToolResult> {
-    let binding = catalog.snapshot().bind().build().ok()?;
-    if !binding
-        .tools_for_llm()
-        .any(|tool| tool.name().as_str() == call.name)
-    {
-        return None;
-    }
     let call_id = call.call_id.clone().unwrap_or_default();
-    let run = Run::new(OneCall::new(call))
-        .binding(binding)
-        .context(context)
-        .user("");
-    let outcome = run.await.ok()?;
-    let record = outcome.tool_calls.into_iter().next()?;
+    let record = execute_in(catalog, call, |run| run.context(context));
+    let record = record.await.ok()??;
     Some(record.result.unwrap_or_else(|| ToolResult {
         output: format!(
             "Tool '{}' failed: it is a function of the caller and does not run here.",
@@ -103,6 +92,39 @@ pub async fn execute(
         call_id,
         is_error: true,
     }))
+}
+
+/// [`execute`], in a run that `prepare` has its say in: who approves, which limits hold, who hears the
+/// events. Gives the whole record of the call.
+///
+/// ```
+/// # use haft_catalog::Catalog;
+/// # use haft_core::{ToolCall, ToolDefinition, dynamic_tool};
+/// use haft_engine::{CallStatus, execute_in};
+/// # let definition = ToolDefinition::builder("ping").parameters(serde_json::json!({"type": "object"}));
+/// # let catalog = Catalog::new();
+/// # catalog.register(dynamic_tool(definition.build()?, |_, _| async { Ok("pong") }))?;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let call = ToolCall::new("ping", serde_json::json!({}));
+/// let record = execute_in(&catalog, call, |run| run.approve_destructive()).await?;
+/// assert_eq!(record.map(|record| record.status), Some(CallStatus::Succeeded));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub async fn execute_in(
+    catalog: &Catalog,
+    call: ToolCall,
+    prepare: impl FnOnce(Run) -> Run,
+) -> Result<Option<CallRecord>, RunError> {
+    let binding = catalog.snapshot().bind().build()?;
+    let is_called = |tool: &Arc<ToolDefinition>| tool.name().as_str() == call.name;
+    if !binding.tools_for_llm().any(is_called) {
+        return Ok(None);
+    }
+    let run = Run::new(OneCall::new(call)).binding(binding).user("");
+    let outcome = prepare(run).await?;
+    Ok(outcome.tool_calls.into_iter().next())
 }
 
 /// A model that calls one tool and has nothing else to say.

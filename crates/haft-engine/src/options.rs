@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::detect::LoopDetection;
@@ -14,7 +15,7 @@ use crate::retry::Backoff;
 /// let options = LoopOptions { max_rounds: 3, ..LoopOptions::default() };
 /// assert_eq!(options.max_parallel, 8);
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -33,15 +34,19 @@ pub struct LoopOptions {
     pub max_total_tokens: Option<u64>,
     /// How long a run may take, from the start of each of its legs.
     #[serde(with = "crate::duration::optional")]
+    #[schemars(with = "Option<crate::duration::Written>")]
     pub deadline: Option<Duration>,
     /// How long one request to the model may take, to the end of its answer.
     #[serde(with = "crate::duration")]
+    #[schemars(with = "crate::duration::Written")]
     pub request_timeout: Duration,
     /// How long a call may take; a tool's own `timeout_ms` wins.
     #[serde(with = "crate::duration")]
+    #[schemars(with = "crate::duration::Written")]
     pub tool_timeout: Duration,
     /// How long somebody may take to answer a question about a call.
     #[serde(with = "crate::duration")]
+    #[schemars(with = "crate::duration::Written")]
     pub approval_timeout: Duration,
     /// When failed requests are repeated.
     pub retry: Backoff,

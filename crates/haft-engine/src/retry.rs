@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use haft_core::ModelError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Decides about retries. Plug in your own for a provider with other habits.
@@ -57,19 +58,22 @@ pub struct FailedAttempt<'a> {
 /// };
 /// assert_eq!(Backoff::default().delay(&first), Some(Duration::from_millis(750)));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Backoff {
     /// How many attempts in all, the first one included.
     pub attempts: u32,
     /// The shortest wait.
     #[serde(with = "crate::duration")]
+    #[schemars(with = "crate::duration::Written")]
     pub base: Duration,
     /// The longest wait that is chosen here.
     #[serde(with = "crate::duration")]
+    #[schemars(with = "crate::duration::Written")]
     pub cap: Duration,
     /// The longest time that one request waits in all.
     #[serde(with = "crate::duration")]
+    #[schemars(with = "crate::duration::Written")]
     pub total: Duration,
 }
 

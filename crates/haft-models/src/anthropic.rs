@@ -4,6 +4,7 @@ use haft_core::{
     BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
     UnsupportedContent,
 };
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -49,14 +50,22 @@ pub struct Anthropic {
 }
 
 /// What a file can say about an `anthropic` entry beside what it says about every one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AnthropicOptions {
+    /// How many tokens an answer may have where a request names no limit.
+    ///
     /// See [`Anthropic::max_tokens`].
+    #[schemars(extend("default" = MAX_TOKENS))]
     pub max_tokens: Option<u64>,
+    /// Whether the provider is asked to cache the prompt.
+    ///
     /// See [`Anthropic::caching`].
+    #[schemars(extend("default" = true))]
     pub caching: Option<bool>,
-    /// See [`Anthropic::thinking`]: `adaptive` or `budget`.
+    /// How a reasoning effort is told to the model.
+    ///
+    /// See [`Anthropic::thinking`].
     pub thinking: Thinking,
 }
 

@@ -5,6 +5,7 @@ use haft_core::{
     BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
     Streaming, UnsupportedContent,
 };
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -49,7 +50,7 @@ pub struct OpenAiChat {
 }
 
 /// What is special about a server. What is not said follows from which one it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChatQuirks {
     /// Which server it is; `openai` at its own address, else `other`.
@@ -70,7 +71,7 @@ pub struct ChatQuirks {
 }
 
 /// Servers whose abilities are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ChatServer {

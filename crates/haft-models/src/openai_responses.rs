@@ -4,6 +4,7 @@ use haft_core::{
     BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
     UnsupportedContent,
 };
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -40,14 +41,21 @@ pub struct OpenAiResponses {
 }
 
 /// What a file can say about an `openai-responses` entry beside what it says about every one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResponsesOptions {
+    /// Whether the provider keeps the responses, too.
+    ///
     /// See [`OpenAiResponses::store`].
     pub store: bool,
+    /// Whether sealed thoughts are asked for even where no effort is named: for models that always
+    /// think.
+    ///
     /// See [`OpenAiResponses::sealed_thoughts`].
     pub sealed_thoughts: bool,
-    /// See [`OpenAiResponses::thoughts_back`]: `sealed` or `plain`.
+    /// Which thoughts are sent back with the conversation.
+    ///
+    /// See [`OpenAiResponses::thoughts_back`].
     pub thoughts_back: ThoughtsBack,
 }
 

@@ -1,11 +1,12 @@
 //! What all requests share.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haft_catalog::Catalog;
 use haft_core::{Owner, Store, StoreError, ToolKind};
+
+pub(crate) use crate::conversation_locks::{ConversationLock, ConversationLocks};
 
 use crate::access::{Keyring, Pass, RunLine, RunPermit};
 use crate::error::{ApiError, ErrorCode};
@@ -88,40 +89,5 @@ pub(crate) fn store_failed(error: StoreError) -> ApiError {
             tracing::error!(%error, "the store failed");
             ApiError::new(ErrorCode::ServerError, "the server cannot reach its data")
         }
-    }
-}
-
-/// The conversations that a run is using.
-#[derive(Default)]
-pub(crate) struct ConversationLocks(Arc<Mutex<HashSet<(Owner, String)>>>);
-
-/// Holds a conversation for one run.
-pub(crate) struct ConversationLock {
-    locks: Arc<Mutex<HashSet<(Owner, String)>>>,
-    key: (Owner, String),
-}
-
-impl ConversationLocks {
-    pub(crate) fn lock(&self, owner: &Owner, id: &str) -> Result<ConversationLock, ApiError> {
-        let key = (owner.clone(), id.to_owned());
-        // Nothing is half-inserted if somebody panicked.
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.insert(key.clone()) {
-            Ok(ConversationLock {
-                locks: Arc::clone(&self.0),
-                key,
-            })
-        } else {
-            let message =
-                format!("another response is using the conversation `{id}`: wait until it is done");
-            Err(ApiError::new(ErrorCode::ConversationLocked, message).at("conversation"))
-        }
-    }
-}
-
-impl Drop for ConversationLock {
-    fn drop(&mut self) {
-        let mut held = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        held.remove(&self.key);
     }
 }

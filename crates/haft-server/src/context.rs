@@ -53,7 +53,7 @@ impl App {
             };
         }
         if let Some(id) = &request.conversation {
-            context.lock = Some(self.conversations.lock(&caller.owner, id)?);
+            context.lock = Some(self.conversations.lock(&caller.owner, id).await?);
             let items = self.store.conversation_items(&caller.owner, id).await;
             let items = items.map_err(store_failed)?;
             let items = items.ok_or_else(|| conversation_not_found(id).at("conversation"))?;

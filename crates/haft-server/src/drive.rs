@@ -3,12 +3,13 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use haft_core::{
-    Alongside, Cancel, Conversation, ModelErrorKind, Owner, StoreError, StoredItem, StoredResponse,
-    Usage,
+    Alongside, BoxFuture, Cancel, Conversation, ModelErrorKind, Owner, StoreError, StoredItem,
+    StoredResponse, Usage,
 };
 use haft_engine::{End, EventKind, FailedReason, Outcome, Session, Step};
 use serde_json::value::{RawValue, to_raw_value};
@@ -23,10 +24,10 @@ use crate::history::Record;
 use crate::lifetime::stopped;
 use crate::orphans::settle_broken;
 use crate::plan::Plan;
-use crate::stream::{Finished, OutputItem, Translator, WireEvent, visible};
+use crate::stream::{Finished, OutputItem, Translator, WireEvent};
 use crate::truncate::shorter;
 use crate::watch::RunWatch;
-use crate::wire::{Include, ResponseResource, Truncation};
+use crate::wire::{ResponseResource, Truncation};
 
 /// How long somebody who does not read may hold up a run.
 pub(crate) const MAX_STALL: Duration = Duration::from_mins(2);
@@ -102,7 +103,12 @@ impl Commitment {
 }
 
 /// The one who hears of a run that ends when he goes away.
+///
+/// The run goes on as far as he listens: it has no task of its own unless he leaves before its end.
 pub(crate) struct Follower {
+    app: Arc<App>,
+    /// None when it is over.
+    run: Option<BoxFuture<'static, ()>>,
     signals: mpsc::Receiver<Signal>,
     pub(crate) commitment: Arc<Commitment>,
     cancel: Cancel,
@@ -110,20 +116,42 @@ pub(crate) struct Follower {
 
 impl Follower {
     pub(crate) async fn next(&mut self) -> Option<Signal> {
-        self.signals.recv().await
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    pub(crate) fn poll_next(
-        &mut self,
-        cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Signal>> {
-        self.signals.poll_recv(cx)
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Signal>> {
+        loop {
+            // What is said waits for nobody: the run goes on when everything of it is heard.
+            if let Ok(signal) = self.signals.try_recv() {
+                return Poll::Ready(Some(signal));
+            }
+            let Some(run) = &mut self.run else {
+                return Poll::Ready(None);
+            };
+            let polled = AssertUnwindSafe(|| run.as_mut().poll(cx));
+            match std::panic::catch_unwind(polled) {
+                Ok(Poll::Ready(())) => self.run = None,
+                Ok(Poll::Pending) if self.signals.is_empty() => return Poll::Pending,
+                Ok(Poll::Pending) => {}
+                Err(panic) => {
+                    let panic = haft_core::panic_text(&*panic);
+                    tracing::error!(panic, "a run broke");
+                    self.run = None;
+                }
+            }
+        }
     }
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
         self.cancel.cancel();
+        // What he leaves behind comes to its end, and is stored if it is to be.
+        if let Some(run) = self.run.take()
+            && tokio::runtime::Handle::try_current().is_ok()
+        {
+            self.app.lifetime.spawn(run);
+        }
     }
 }
 
@@ -155,7 +183,6 @@ pub(crate) struct Job {
     pub(crate) plan: Plan,
     pub(crate) translator: Translator,
     pub(crate) place: Place,
-    pub(crate) include: Include,
     /// What is to be compacted before the model is asked.
     pub(crate) compaction: Option<Compaction>,
     /// Everything that the model was to know.
@@ -177,7 +204,10 @@ enum Ran {
 
 impl Job {
     /// Starts it for somebody who is there; it ends when he goes away.
-    pub(crate) fn follow(self, app: &Arc<App>, wants_events: bool) -> Follower {
+    pub(crate) fn follow(mut self, app: &Arc<App>, wants_events: bool) -> Follower {
+        if !wants_events {
+            self.translator.mute();
+        }
         let (sender, signals) = mpsc::channel(64);
         let commitment = Arc::new(Commitment::default());
         let cancel = self.plan.cancel.clone();
@@ -187,9 +217,9 @@ impl Job {
             wants_events,
             is_gone: false,
         };
-        let driven = self.drive(Arc::clone(app), listener);
-        app.lifetime.spawn(driven);
         Follower {
+            app: Arc::clone(app),
+            run: Some(Box::pin(self.drive(Arc::clone(app), listener))),
             signals,
             commitment,
             cancel,
@@ -261,6 +291,9 @@ impl Job {
             Err(error) => self.translator.fail(&error),
         };
         let finished = listener.gather(finished).await;
+        if let Some(lock) = &self.lock {
+            lock.ends();
+        }
         let is_stored = self.place.is_stored;
         let trace = is_stored.then(|| self.watch.to_json()).flatten();
         let kept = keep(&app, &self.place, finished, trace, listener.durable()).await;
@@ -269,12 +302,10 @@ impl Job {
             is_written,
         } = kept;
         let mut resource = finished.resource;
-        let shown = finished.items.iter();
-        let shown = shown.map(|item| visible(&item.json, self.include));
-        resource.output = shown.collect();
+        resource.output = finished.shown;
         // Whoever reads the end may use the conversation at once.
-        drop(self.lock.take());
         drop(self.permit);
+        drop(self.lock.take());
         let ended = Ended {
             resource,
             context: self.context,
@@ -658,7 +689,16 @@ impl Listener {
         else {
             return;
         };
-        if !*is_gone && signals.send_timeout(signal, MAX_STALL).await.is_err() {
+        if *is_gone {
+            return;
+        }
+        let sent = match signals.try_send(signal) {
+            Err(mpsc::error::TrySendError::Full(signal)) => {
+                signals.send_timeout(signal, MAX_STALL).await.is_ok()
+            }
+            sent => sent.is_ok(),
+        };
+        if !sent {
             *is_gone = true;
             cancel.cancel();
         }

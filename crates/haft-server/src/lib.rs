@@ -20,6 +20,7 @@ mod chat;
 mod compaction;
 mod connections;
 mod context;
+mod conversation_locks;
 mod drive;
 mod durable;
 mod error;

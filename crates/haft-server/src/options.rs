@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use haft_core::Retention;
 use haft_engine::LoopOptions;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::access::{KeyHash, Limits};
@@ -86,7 +87,7 @@ impl Default for ServerOptions {
 }
 
 /// Whose words clients are answered in, where they do not say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DialectChoice {
     /// By what their headers give away.

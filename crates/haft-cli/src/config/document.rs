@@ -10,8 +10,9 @@ use toml::de::{DeTable, DeValue};
 use super::complaint::{Complaint, Place};
 use super::file::{FileConfig, adapters, tables};
 use super::layered::{Fault, Layered, Spot};
-use super::serde_words::{Kind, Unknown, nearest, reworded, unknown};
+use super::serde_words::{Kind, Unknown, reworded, unknown};
 use super::variables::Variables;
+use crate::text::nearest;
 
 /// The file that is read where no other is named.
 const USUAL_FILE: &str = "haft.toml";
@@ -28,6 +29,8 @@ pub(crate) struct Source {
     pub(crate) folder: PathBuf,
     /// What it holds.
     pub(crate) text: String,
+    /// Whether there is such a file.
+    pub(crate) is_there: bool,
 }
 
 impl Source {
@@ -52,7 +55,12 @@ impl Source {
         let text = String::from_utf8(bytes)
             .map_err(|_| refused("the file is not UTF-8").remedy("save it as UTF-8"))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        Ok(Self { name, folder, text })
+        Ok(Self {
+            name,
+            folder,
+            text,
+            is_there: true,
+        })
     }
 
     /// The file that is named, which must be there, or the usual one, which need not.

@@ -9,6 +9,7 @@ use haft::LoopOptions;
 use haft::models::{Adapter, ModelConfig};
 use haft_hosted::FileSearchConfig;
 use haft_server::{DialectChoice, UnsupportedTools};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -16,56 +17,87 @@ use super::serde_words::unknown;
 use super::values::{Age, Bytes, Limit, Listen, Origin};
 
 /// The whole file. `[mcp.*]` is told apart before.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct FileConfig {
+    /// Where the server listens, who may ask, how it answers and when it stops.
     pub(super) server: ServerTable,
+    /// The models: one entry each. Without any, one is looked for when the server starts.
     pub(super) model: Vec<ModelConfig>,
+    /// What bounds a run. A request may lower a limit, never raise it.
     #[serde(rename = "loop")]
     pub(super) loop_options: LoopOptions,
+    /// How long stored responses and conversations last.
     pub(super) retention: RetentionTable,
+    /// What requests may bring, what keys may ask for, and how many may wait.
     pub(super) limits: LimitsTable,
+    /// A tool that searches the files of folders, for requests that name it.
     pub(super) search_files: Option<FileSearchConfig>,
 }
 
 /// `[server]`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ServerTable {
+    /// Where to listen. `127.0.0.1` is for this machine alone; port 0 takes a free one.
     pub(super) listen: Option<Listen>,
+    /// The folder where responses, conversations and keys are kept.
     pub(super) data_dir: Option<PathBuf>,
+    /// The model for requests that name none; the first entry where nothing is said.
     pub(super) default_model: Option<String>,
+    /// How answers are written where the specification and OpenAI differ.
     pub(super) dialect: Option<DialectChoice>,
+    /// What becomes of hosted tools that a request asks for and nobody provides.
     pub(super) unsupported_tools: Option<UnsupportedTools>,
+    /// How large a request may be.
     pub(super) max_body_bytes: Option<Bytes>,
+    /// How many responses are made at the same time; requests beyond that wait in line.
     pub(super) max_runs: Option<usize>,
+    /// The variable that holds a key of the tenant `default`, beside the keys of `haft keys`.
     pub(super) api_key_env: Option<String>,
+    /// The file that holds such a key, in place of a variable.
     pub(super) api_key_file: Option<PathBuf>,
+    /// Whether everybody who reaches the address may use it where there is no key.
     pub(super) allow_anonymous: Option<bool>,
+    /// Pages of these origins may use the server from a browser.
     pub(super) allowed_origins: Option<Vec<Origin>>,
+    /// How long the server says at `/readyz` that it is not ready, and still takes requests, when it is
+    /// told to stop.
     pub(super) drain_wait: Option<Age>,
+    /// How long what is under way may take to end then; as long again once it was cancelled.
     pub(super) stop_wait: Option<Age>,
 }
 
 /// `[limits]`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LimitsTable {
+    /// How many requests for a response a key may send in a minute; its own limit wins.
     pub(super) requests_per_minute: Option<u32>,
+    /// How many of them it may have under way at once; its own limit wins.
     pub(super) concurrent: Option<u32>,
+    /// How many requests may wait when `max_runs` are under way; four times as many as those where
+    /// nothing is said.
     pub(super) max_waiting: Option<usize>,
+    /// How long they may wait.
     pub(super) max_wait: Option<Age>,
+    /// How many bytes the headers of a request may have.
     pub(super) max_header_bytes: Option<Bytes>,
+    /// How many headers it may have.
     pub(super) max_headers: Option<usize>,
+    /// How many items, or messages, it may bring.
     pub(super) max_input_items: Option<usize>,
+    /// How many tools it may bring.
     pub(super) max_tools: Option<usize>,
 }
 
 /// `[retention]`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct RetentionTable {
+    /// How long they are kept.
     pub(super) max_age: Option<Limit<Age>>,
+    /// How much of them is kept; the oldest go first.
     pub(super) max_bytes: Option<Limit<Bytes>>,
 }
 

@@ -14,18 +14,46 @@ mod keys;
 mod layered;
 mod limits;
 mod models;
+mod reference;
 mod resolve;
+mod schema;
 mod serde_words;
 mod values;
 mod variables;
+
+use std::path::Path;
+
+use haft::models::{Adapter, ModelConfig};
 
 pub(crate) use complaint::{Complaint, Place};
 pub(crate) use document::Source;
 pub(crate) use door::{Door, door};
 pub(crate) use keys::{KeySource, read as read_key};
+pub(crate) use reference::reference;
 pub(crate) use resolve::{Flags, Resolved, data_dir, resolve};
+pub(crate) use schema::schema;
 pub(crate) use values::{Age, Listen};
 pub(crate) use variables::Variables;
+
+/// What a configuration says to those who need neither its models nor its keys.
+pub(crate) fn without_models(named: Option<&Path>) -> Result<Resolved, Complaint> {
+    let source = Source::named_or_usual(named)?;
+    let variables = Variables::from_environment(std::env::vars_os())?;
+    check_without_models(&source, &variables)
+}
+
+/// The same of layers that are there already.
+pub(crate) fn check_without_models(
+    source: &Source,
+    variables: &Variables,
+) -> Result<Resolved, Complaint> {
+    let flags = Flags {
+        model: Some(ModelConfig::new("offline", Adapter::Offline)),
+        has_no_door: true,
+        ..Flags::default()
+    };
+    resolve(source, variables, flags, &|_| None)
+}
 
 #[cfg(test)]
 mod tests;

@@ -68,6 +68,8 @@ pub(crate) struct Flags {
     pub(crate) allow_anonymous: bool,
     /// In place of the file's models.
     pub(crate) model: Option<ModelConfig>,
+    /// No client comes in, so their key is not looked up.
+    pub(crate) has_no_door: bool,
 }
 
 /// Makes sense of the layers; the first thing that is wrong is the complaint.
@@ -97,7 +99,11 @@ pub(crate) fn resolve(
         }
     }
     let data_dir = data_dir_of(&document, &server, flags.data_dir)?;
-    let api_key = keys::client_key(&document, server.api_key_env, server.api_key_file, lookup)?;
+    let api_key = if flags.has_no_door {
+        None
+    } else {
+        keys::client_key(&document, server.api_key_env, server.api_key_file, lookup)?
+    };
     let (models, default_model) = if let Some(model) = flags.model {
         (vec![model], None)
     } else {

@@ -75,18 +75,6 @@ pub(super) fn reworded(message: &str) -> String {
     }
 }
 
-/// Which of these names was meant.
-pub(super) fn nearest<'n>(name: &str, among: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let plain = |text: &str| text.to_lowercase().replace(['-', '_'], "");
-    let name = plain(name);
-    among
-        .into_iter()
-        .map(|known| (strsim::damerau_levenshtein(&name, &plain(known)), known))
-        .filter(|(distance, known)| *distance <= (known.len() / 3).max(1))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, known)| known)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,14 +119,5 @@ mod tests {
             reworded(error.message()),
             "expected a whole number, 0 or more, found text",
         );
-    }
-
-    #[test]
-    fn the_nearest_name_is_found_and_no_far_one() {
-        let known = ["listen", "data_dir", "max_runs"];
-        assert_eq!(nearest("lisen", known), Some("listen"));
-        assert_eq!(nearest("dataDir", known), Some("data_dir"));
-        assert_eq!(nearest("max-run", known), Some("max_runs"));
-        assert_eq!(nearest("colour", known), None);
     }
 }

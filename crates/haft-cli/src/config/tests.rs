@@ -16,6 +16,7 @@ fn source(text: &str) -> Source {
         name: String::from("haft.toml"),
         folder: "/etc/haft".into(),
         text: text.to_owned(),
+        is_there: true,
     }
 }
 
@@ -230,6 +231,7 @@ fn variables_win_over_the_file_and_flags_over_variables() {
         data_dir: Some("flag".into()),
         allow_anonymous: true,
         model: Some(ModelConfig::new("default", Adapter::Offline)),
+        has_no_door: false,
     };
     let resolved = resolved_with(file, &variables, flags).unwrap();
     assert_eq!(resolved.listen.to_string(), "127.0.0.1:3");

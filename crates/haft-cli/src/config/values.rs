@@ -1,10 +1,12 @@
 //! Values with a form of their own: addresses, sizes, ages, origins.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 use std::time::Duration;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 /// Where to listen: a host and a port.
@@ -238,7 +240,25 @@ impl<T: FromStr<Err = String>> Visitor<'_> for Written<T> {
 }
 
 macro_rules! written {
-    ($($type:ty, $expected:literal, $number:expr;)*) => {$(
+    ($($type:ty, $kind:literal, $expected:literal, $number:expr;)*) => {$(
+        impl JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let number: Option<fn(u64) -> Self> = $number;
+                match number {
+                    Some(_) => json_schema!({ "title": $kind, "type": ["string", "integer"] }),
+                    None => json_schema!({ "title": $kind, "type": "string" }),
+                }
+            }
+        }
+
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let written = Written { expected: $expected, number: $number, made: PhantomData };
@@ -252,13 +272,14 @@ macro_rules! written {
 }
 
 written! {
-    Listen, "a host and a port such as \"127.0.0.1:4141\"", None;
-    Origin, "an origin such as \"https://app.example.com\"", None;
-    Bytes, "bytes, or a size such as \"64MiB\"", Some(Bytes);
-    Age, "a duration such as \"10s\", or whole milliseconds",
+    Listen, "address", "a host and a port such as \"127.0.0.1:4141\"", None;
+    Origin, "origin", "an origin such as \"https://app.example.com\"", None;
+    Bytes, "size", "bytes, or a size such as \"64MiB\"", Some(Bytes);
+    Age, "duration", "a duration such as \"10s\", or whole milliseconds",
         Some(|it| Age(Duration::from_millis(it)));
-    Limit<Bytes>, "bytes, a size such as \"10GiB\", or \"none\"", Some(|it| Limit::At(Bytes(it)));
-    Limit<Age>, "a duration such as \"30d\", whole milliseconds, or \"none\"",
+    Limit<Bytes>, "size or `\"none\"`", "bytes, a size such as \"10GiB\", or \"none\"",
+        Some(|it| Limit::At(Bytes(it)));
+    Limit<Age>, "duration or `\"none\"`", "a duration such as \"30d\", whole milliseconds, or \"none\"",
         Some(|it| Limit::At(Age(Duration::from_millis(it))));
 }
 

@@ -7,7 +7,7 @@ use crate::arguments::InitArguments;
 use crate::text::printable;
 
 /// The file: every key with its default, all commented out.
-const TEMPLATE: &str = include_str!("haft.toml");
+pub(crate) const TEMPLATE: &str = include_str!("haft.toml");
 
 /// The file's name where only a folder is named.
 const NAME: &str = "haft.toml";

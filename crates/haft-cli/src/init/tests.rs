@@ -58,6 +58,7 @@ fn every_example_can_be_switched_on() {
         name: String::from("haft.toml"),
         folder: folder.path().to_owned(),
         text,
+        is_there: true,
     };
     let lookup = |_: &str| Some(String::from("hunter2"));
     let resolved = resolve(&source, &Variables::none(), Flags::default(), &lookup);

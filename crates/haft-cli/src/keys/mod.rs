@@ -14,7 +14,6 @@ use haft_server::access::{KeyFile, KeyLimits, KeyState, NewKey};
 
 use crate::arguments::{KeysArguments, KeysCommand};
 use crate::config::{Age, Source, Variables, data_dir};
-
 use crate::serve;
 use crate::text::printable;
 

@@ -5,12 +5,9 @@ use std::path::Path;
 use haft::models::Lookup;
 use haft::models::http::{EndpointError, Secret};
 
-use crate::arguments::RemoteArguments;
+use crate::arguments::{RemoteArguments, SERVER};
 use crate::config::{Complaint, Door, Listen, Source, Variables, door, read_key};
 use crate::failure::Failure;
-
-/// The variable that says where the server is.
-const SERVER: &str = "HAFT_SERVER";
 
 /// The variable that holds the key.
 const KEY: &str = "HAFT_API_KEY";
@@ -54,18 +51,14 @@ pub(super) fn find(
         None => said(KEY).map(|key| Secret::new(key.trim())),
     };
     let named = arguments.server.clone().or_else(|| said(SERVER));
-    let (base, origin, key) = match named {
-        Some(named) => (base_of(&named), Origin::Named, own_key),
-        None => {
-            let door = own_door(arguments)?;
-            // The key of a configuration is for the server of that configuration only.
-            let key = match (own_key, &door.key) {
-                (Some(key), _) => Some(key),
-                (None, Some(source)) => source.read(lookup),
-                (None, None) => None,
-            };
-            (of_listener(&door.listen)?, Origin::Configuration, key)
-        }
+    let (base, origin, key) = if let Some(named) = named {
+        (base_of(&named), Origin::Named, own_key)
+    } else {
+        let door = own_door(arguments)?;
+        // The key of a configuration is for the server of that configuration only.
+        let of_configuration = || door.key.as_ref().and_then(|source| source.read(lookup));
+        let key = own_key.or_else(of_configuration);
+        (of_listener(&door.listen)?, Origin::Configuration, key)
     };
     let has_key = key.is_some();
     let address = Address {

@@ -24,11 +24,6 @@ pub(crate) struct RemoteError {
 }
 
 impl RemoteError {
-    /// Whether the server says that there is no such thing.
-    pub(crate) fn is_not_found(&self) -> bool {
-        self.status == Some(404)
-    }
-
     /// Whether the server gave this code of the API.
     pub(crate) fn has_code(&self, code: &str) -> bool {
         self.code.as_deref() == Some(code)
@@ -74,6 +69,13 @@ impl RemoteError {
         )
     }
 
+    /// A stream that came to its end without saying how the response ended.
+    pub(crate) fn without_end() -> Self {
+        Self::plain(Failure::new(
+            "the server ended its answer without saying how it went",
+        ))
+    }
+
     pub(super) fn bad_frame(error: FrameError, address: &Address) -> Self {
         let base = &address.base;
         Self::plain(Failure::new(format!(
@@ -87,6 +89,12 @@ impl RemoteError {
             code: None,
             failure,
         }
+    }
+}
+
+impl From<Failure> for RemoteError {
+    fn from(failure: Failure) -> Self {
+        Self::plain(failure)
     }
 }
 
@@ -152,6 +160,10 @@ fn failure(error: &ModelError, address: &Address) -> Failure {
                 "the server is not ready"
             };
             Failure::new(format!("{what}: {said}")).remedy(wait)
+        }
+        (Some(status @ 500..), _) => {
+            Failure::new(format!("the server failed (HTTP {status}): {said}"))
+                .remedy("look at what it logs")
         }
         (Some(status), _) => Failure::new(format!("the server refuses (HTTP {status}): {said}")),
     }

@@ -7,23 +7,26 @@ use std::process::ExitCode;
 use haft::{Value, json};
 use owo_colors::OwoColorize;
 
+use super::pages::{Wanted, collect};
 use super::text;
 use crate::arguments::ListArguments;
 use crate::remote::Remote;
 use crate::terminal::{Spinner, print_json};
 use crate::text::{ago, now, one_line};
 
-/// How many the server gives at once.
-const PAGE: u64 = 100;
-
 /// A column is at most so wide; an id of ours is 37.
 const ID_CHARS: usize = 40;
 
 pub(super) async fn list(arguments: &ListArguments) -> Result<ExitCode, Box<dyn Error>> {
     let remote = Remote::connect(&arguments.remote)?;
-    let wanted = (!arguments.all).then_some(arguments.limit);
     let spinner = Spinner::new("asking for responses");
-    let (responses, has_more) = spinner.during(collect(&remote, wanted, &spinner)).await?;
+    let wanted = Wanted {
+        path: &["responses"],
+        order: "desc",
+        limit: (!arguments.all).then_some(arguments.limit),
+    };
+    let hear = |count| spinner.say(&format!("{count} responses so far"));
+    let (responses, has_more) = spinner.during(collect(&remote, wanted, hear)).await?;
     if arguments.json {
         print_json(&json!({"object": "list", "data": responses, "has_more": has_more}))?;
         return Ok(ExitCode::SUCCESS);
@@ -47,36 +50,6 @@ pub(super) async fn list(arguments: &ListArguments) -> Result<ExitCode, Box<dyn 
         writeln!(out, "{}", all.dimmed())?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// As many as are wanted, page by page, and whether there are more.
-async fn collect(
-    remote: &Remote,
-    wanted: Option<u64>,
-    spinner: &Spinner,
-) -> Result<(Vec<Value>, bool), Box<dyn Error>> {
-    let mut responses: Vec<Value> = Vec::new();
-    loop {
-        let left = wanted.map(|wanted| wanted.saturating_sub(responses.len() as u64));
-        let limit = left.unwrap_or(PAGE).min(PAGE).to_string();
-        let mut parameters = vec![("limit", limit.as_str())];
-        let after = responses.last().map(|last| text(last, "id").to_owned());
-        if let Some(after) = &after {
-            parameters.push(("after", after));
-        }
-        let mut page = remote.get(&["responses"], &parameters).await?;
-        let has_more = page["has_more"] == true;
-        let Value::Array(mut data) = page["data"].take() else {
-            return Ok((responses, false));
-        };
-        let is_empty = data.is_empty();
-        responses.append(&mut data);
-        spinner.say(&format!("{} responses so far", responses.len()));
-        let is_enough = wanted.is_some_and(|wanted| responses.len() as u64 >= wanted);
-        if is_enough || is_empty || !has_more {
-            return Ok((responses, has_more));
-        }
-    }
 }
 
 fn line(out: &mut impl Write, response: &Value, now: i64) -> io::Result<()> {

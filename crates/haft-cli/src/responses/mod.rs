@@ -5,6 +5,7 @@
 
 mod delete;
 mod list;
+mod pages;
 mod show;
 mod wait;
 
@@ -14,6 +15,8 @@ use std::process::ExitCode;
 use haft::Value;
 
 use crate::arguments::ResponsesCommand;
+
+pub(crate) use self::show::input_items;
 
 /// Performs it.
 pub(crate) async fn perform(command: ResponsesCommand) -> Result<ExitCode, Box<dyn Error>> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use haft::Value;
 use owo_colors::OwoColorize;
 
+use super::pages::{Wanted, collect};
 use super::text;
 use crate::arguments::ShowArguments;
 use crate::remote::{Remote, RemoteError};
@@ -16,9 +17,6 @@ use crate::screen::item::Detail;
 use crate::screen::{Layout, Screen};
 use crate::terminal::{Spinner, print_json};
 use crate::text::{ago, moment, now, one_line, spoken};
-
-/// How many items the server gives at once.
-const PAGE: &str = "100";
 
 /// How much of a value is shown.
 const SHOWN_CHARS: usize = 500;
@@ -47,23 +45,12 @@ pub(super) async fn show(arguments: &ShowArguments) -> Result<ExitCode, Box<dyn 
 
 /// Everything that a response answered to, the oldest first.
 pub(crate) async fn input_items(remote: &Remote, id: &str) -> Result<Vec<Value>, RemoteError> {
-    let mut items: Vec<Value> = Vec::new();
-    loop {
-        let after = items.last().map(|last| text(last, "id").to_owned());
-        let mut parameters = vec![("order", "asc"), ("limit", PAGE)];
-        parameters.extend(after.as_deref().map(|after| ("after", after)));
-        let path = ["responses", id, "input_items"];
-        let mut page = remote.get(&path, &parameters).await?;
-        let has_more = page["has_more"] == true;
-        let Value::Array(mut data) = page["data"].take() else {
-            return Ok(items);
-        };
-        let is_empty = data.is_empty();
-        items.append(&mut data);
-        if is_empty || !has_more {
-            return Ok(items);
-        }
-    }
+    let wanted = Wanted {
+        path: &["responses", id, "input_items"],
+        order: "asc",
+        limit: None,
+    };
+    Ok(collect(remote, wanted, |_| {}).await?.0)
 }
 
 /// A response as a person reads it.

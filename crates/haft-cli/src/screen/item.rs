@@ -46,19 +46,17 @@ pub(crate) fn call_of(item: &Value) -> Option<Call<'_>> {
     })
 }
 
-impl Call<'_> {
-    /// What came of it, and whether that tells of a failure.
-    pub(crate) fn result<'i>(&self, item: &'i Value) -> (Cow<'i, str>, bool) {
-        match (&item["error"], &item["output"]) {
-            (Value::Null, Value::String(output)) => (output.into(), false),
-            (Value::Null, Value::Null) => ("".into(), item["status"] == "failed"),
-            (Value::Null, output) => (output.to_string().into(), false),
-            (Value::String(error), _) => (error.into(), true),
-            (error, _) => match error["message"].as_str() {
-                Some(message) => (message.into(), true),
-                None => (error.to_string().into(), true),
-            },
-        }
+/// What came of a call that has its result in itself, and whether that tells of a failure.
+pub(crate) fn result_of(item: &Value) -> (Cow<'_, str>, bool) {
+    match (&item["error"], &item["output"]) {
+        (Value::Null, Value::String(output)) => (output.into(), false),
+        (Value::Null, Value::Null) => ("".into(), item["status"] == "failed"),
+        (Value::Null, output) => (output.to_string().into(), false),
+        (Value::String(error), _) => (error.into(), true),
+        (error, _) => match error["message"].as_str() {
+            Some(message) => (message.into(), true),
+            None => (error.to_string().into(), true),
+        },
     }
 }
 
@@ -110,7 +108,7 @@ impl Screen {
             kind => match call_of(item) {
                 Some(call) if call.is_the_clients => {
                     let name = one_line(&call.name, SHOWN_CHARS);
-                    let arguments = self.cut(call.arguments, detail);
+                    let arguments = cut(call.arguments, detail);
                     let id = one_line(call.id, SHOWN_CHARS);
                     let id = id.dimmed();
                     self.line(&format!(
@@ -122,7 +120,7 @@ impl Screen {
                 Some(call) if detail == Detail::Short => self.call_done(item, &call),
                 Some(call) => {
                     self.call_asked(call.id, &call.name, "");
-                    let (text, _) = call.result(item);
+                    let (text, _) = result_of(item);
                     let arguments = call.arguments;
                     self.said(&call.name, &format!("{arguments}\n{text}"), detail)
                 }
@@ -133,17 +131,17 @@ impl Screen {
 
     /// What somebody said, with his name in front.
     fn said(&mut self, who: &str, text: &str, detail: Detail) -> io::Result<()> {
-        let text = self.cut(text, detail);
+        let text = cut(text, detail);
         let text = text.replace('\n', "\n              ");
         let who = one_line(who, SHOWN_CHARS);
         let out = self.lines()?;
         writeln!(out, "  {:<12}{}", who.dimmed(), text.trim_end())
     }
+}
 
-    fn cut(&self, text: &str, detail: Detail) -> String {
-        match detail {
-            Detail::Short => one_line(text, 4 * SHOWN_CHARS),
-            Detail::Full => printable(text),
-        }
+fn cut(text: &str, detail: Detail) -> String {
+    match detail {
+        Detail::Short => one_line(text, 4 * SHOWN_CHARS),
+        Detail::Full => printable(text),
     }
 }

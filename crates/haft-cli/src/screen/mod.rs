@@ -92,6 +92,12 @@ impl Screen {
         Self::over(Box::new(anstream::stdout()), aside, layout)
     }
 
+    /// A plain one that keeps the answer to itself, for those who print it in another form.
+    pub(crate) fn without_answer() -> Self {
+        let aside = Box::new(anstream::stderr());
+        Self::over(Box::new(io::sink()), aside, Layout::Plain)
+    }
+
     fn over(answer: Out, aside: Out, layout: Layout) -> Self {
         Self {
             answer,
@@ -228,6 +234,11 @@ impl Screen {
             Layout::Framed => writeln!(self.aside, "  {}", text.trim_end()),
             Layout::Plain => writeln!(self.aside, "{}", text.trim_end()),
         }
+    }
+
+    /// Whether the model is in the middle of saying something.
+    pub(crate) fn is_in_words(&self) -> bool {
+        self.place != Place::BelowLines
     }
 
     /// Ends what the model says, if it is saying something.

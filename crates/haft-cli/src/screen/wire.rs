@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haft::Value;
 
-use super::item::{Call, call_of};
+use super::item::{Call, call_of, result_of};
 use super::{CallResult, Screen, Tone};
 
 impl Screen {
@@ -55,7 +55,7 @@ impl Screen {
         {
             self.call_took(call.id, Duration::from_millis(took));
         }
-        let (text, is_error) = call.result(item);
+        let (text, is_error) = result_of(item);
         let text = &text;
         self.call_ended(call.id, &CallResult { text, is_error })
     }

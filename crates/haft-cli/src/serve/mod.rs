@@ -4,7 +4,7 @@
 //! listens until it is told to stop, and a page on standard output that says where it is and how to
 //! use it. It decides nothing about requests; that is the server's own.
 
-mod choice;
+pub(crate) mod choice;
 mod log;
 pub(crate) mod prepare;
 mod server;
@@ -18,18 +18,29 @@ use std::time::Duration;
 use haft::models::{Lookup, probe, process_environment};
 
 use self::choice::Choice;
+pub(crate) use self::prepare::data_dir;
 use self::stop::Signals;
 use self::welcome::Welcome;
 use crate::arguments::ServeArguments;
 use crate::config::{Flags, Resolved, Source, Variables, resolve};
 use crate::failure::Failure;
+use crate::terminal::Spinner;
+
+/// Whether clients come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// They do, and the key that they must have is looked up.
+    Open,
+    /// Nobody does.
+    None,
+}
 
 /// Serves until somebody says stop.
 pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error>> {
     log::start()?;
     let signals = Signals::listen()?;
-    let (config, choice) = configured(arguments, &process_environment).await?;
-    let data_dir = prepare::data_dir(&config.data_dir)?;
+    let (config, choice) = configured(arguments, Door::Open, &process_environment).await?;
+    let data_dir = data_dir(&config.data_dir)?;
     let listener = prepare::listener(&config.listen).await?;
     let address = listener.local_addr().map_err(Failure::of_listening)?;
     let server = server::build(&config, &choice, &data_dir, &process_environment)?;
@@ -54,8 +65,9 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
 }
 
 /// What to serve, and with which models.
-async fn configured(
+pub(crate) async fn configured(
     arguments: ServeArguments,
+    door: Door,
     lookup: Lookup<'_>,
 ) -> Result<(Resolved, Choice), Box<dyn Error>> {
     let source = Source::named_or_usual(arguments.config.as_deref())?;
@@ -69,6 +81,7 @@ async fn configured(
         data_dir: arguments.data_dir,
         allow_anonymous: arguments.allow_anonymous,
         model,
+        has_no_door: door == Door::None,
     };
     let is_flagged = flags.model.is_some();
     let mut config = resolve(&source, &variables, flags, lookup)?;
@@ -76,7 +89,9 @@ async fn configured(
     let choice = match (models.is_empty(), is_flagged) {
         (true, _) => {
             let by_key = probe::from_environment(lookup);
-            choice::found(by_key, probe::local(probe::PATIENCE)).await
+            let found = choice::found(by_key, probe::local(probe::PATIENCE));
+            let spinner = Spinner::new("looking for a model on this machine");
+            spinner.during(found).await
         }
         (false, true) => Choice::new(models, choice::Reason::Flag),
         (false, false) => Choice::new(models, choice::Reason::File(source.name)),

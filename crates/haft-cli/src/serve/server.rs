@@ -4,23 +4,19 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 
-use haft::Catalog;
 use haft::models::http::Http;
 use haft::models::{Lookup, pools};
-use haft_hosted::HostedOptions;
 use haft_server::{ApiKey, ModelEntry, Server, ServerOptions};
 use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
 use super::choice::Choice;
+use crate::catalogue;
 use crate::config::Resolved;
 use crate::failure::Failure;
 
 /// The file in the data folder that keeps responses and conversations.
 const STORE: &str = "haft.db";
-
-/// The file in the data folder that keeps what was read of the folders that are searched.
-const INDEX: &str = "search.db";
 
 /// A server that is ready to listen.
 pub(super) struct Ready {
@@ -43,7 +39,11 @@ pub(super) fn build(
         }
         error => told(error),
     })?;
-    let (catalog, tools) = hosted_tools(config, data_dir)?;
+    let (catalog, names) = catalogue::hosted(config.search_files.clone(), data_dir)?;
+    let types = names
+        .iter()
+        .map(|name| format!("{}{name}", catalogue::PREFIX));
+    let tools = types.collect();
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)
         .catalog(catalog)
@@ -87,18 +87,6 @@ fn told(error: impl std::error::Error) -> Failure {
     Failure::new(error.to_string())
 }
 
-/// The tools that the server runs by itself, and the types by which requests name them.
-fn hosted_tools(config: &Resolved, data_dir: &Path) -> Result<(Catalog, Vec<String>), Failure> {
-    let catalog = Catalog::new();
-    let options = HostedOptions {
-        search: config.search_files.clone(),
-        index: data_dir.join(INDEX),
-    };
-    let names = haft_hosted::register(&catalog, options).map_err(told)?;
-    let types = names.iter().map(|name| format!("haft:{name}")).collect();
-    Ok((catalog, types))
-}
-
 fn options(config: &Resolved, choice: &Choice) -> ServerOptions {
     let api_key = config.api_key.as_ref();
     let origins = config.allowed_origins.iter();
@@ -107,10 +95,10 @@ fn options(config: &Resolved, choice: &Choice) -> ServerOptions {
         unsupported_tools: config.unsupported_tools,
         max_body_bytes: config.max_body_bytes,
         max_runs: config.max_runs,
-        drain_wait: config.drain_wait,
-        stop_wait: config.stop_wait,
         limits: config.limits,
         allow_anonymous: config.allow_anonymous,
+        drain_wait: config.drain_wait,
+        stop_wait: config.stop_wait,
         api_key: api_key.map(|key| ApiKey::new(key.secret.expose())),
         allowed_origins: origins.map(|it| it.as_str().to_owned()).collect(),
         default_model: Some(choice.default_model.clone()),

@@ -9,7 +9,7 @@ use haft::models::{Adapter, ModelConfig};
 
 use super::choice::{Choice, Reason};
 use crate::config::{KeySource, Resolved};
-use crate::text::printable;
+use crate::text::{printable, without_password};
 
 /// A tool that answers without a network, for the first question.
 const FIRST_TOOL: &str = "haft:clock";
@@ -133,19 +133,6 @@ fn line(f: &mut fmt::Formatter<'_>, label: &str, text: impl Display) -> fmt::Res
 /// For a shell, whatever is in it.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// An address may hold a name and a password, and a key in its query.
-fn without_password(url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
-    match url.split_once("://") {
-        Some((scheme, rest)) => {
-            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            let host = host.rsplit('@').next().unwrap_or_default();
-            format!("{scheme}://{host}{path}")
-        }
-        None => url.to_owned(),
-    }
 }
 
 #[cfg(test)]

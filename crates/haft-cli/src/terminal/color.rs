@@ -8,12 +8,10 @@ use clap::ValueEnum;
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set; elsewhere only with `CLICOLOR_FORCE`
+    // On a terminal, unless `NO_COLOR` is set; elsewhere only with `CLICOLOR_FORCE`.
     #[default]
     Auto,
-    /// Everywhere
     Always,
-    /// Nowhere
     Never,
 }
 

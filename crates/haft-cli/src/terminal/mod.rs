@@ -12,4 +12,4 @@ mod spinner;
 pub(crate) use color::Color;
 pub(crate) use confirm::confirm;
 pub(crate) use json::{json_line, print_json};
-pub(crate) use spinner::Spinner;
+pub(crate) use spinner::{Spinner, Vigil};

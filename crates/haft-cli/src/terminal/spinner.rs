@@ -4,6 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::time::Instant;
 
 use crate::text::one_line;
 
@@ -45,10 +46,67 @@ impl Spinner {
         if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
             return done;
         }
+        self.show();
+        let done = work.await;
+        self.hide();
+        done
+    }
+
+    fn show(&self) {
         self.0.set_draw_target(ProgressDrawTarget::stderr());
         self.0.enable_steady_tick(TICK);
-        let done = work.await;
+    }
+
+    fn hide(&self) {
+        self.0.disable_steady_tick();
         self.0.finish_and_clear();
-        done
+    }
+}
+
+/// The same for somebody who waits for several things at once and prints in between.
+#[derive(Default)]
+pub(crate) struct Vigil {
+    /// What is waited for, and from when on that is worth a line.
+    waits: Option<(Instant, String)>,
+    shown: Option<Spinner>,
+}
+
+impl Vigil {
+    /// From now on this is waited for.
+    pub(crate) fn begin(&mut self, words: impl Into<String>) {
+        self.end();
+        self.waits = Some((Instant::now() + PATIENCE, words.into()));
+    }
+
+    /// Nothing is waited for any more, and nothing of it is left on the screen.
+    pub(crate) fn end(&mut self) {
+        self.waits = None;
+        if let Some(spinner) = self.shown.take() {
+            spinner.hide();
+        }
+    }
+
+    /// Done when it is time to [`show`](Self::show) something; never, if it is shown or nothing is
+    /// waited for.
+    pub(crate) async fn due(&self) {
+        match &self.waits {
+            Some((at, _)) if self.shown.is_none() => tokio::time::sleep_until(*at).await,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Shows that something is waited for.
+    pub(crate) fn show(&mut self) {
+        if let Some((_, words)) = &self.waits {
+            let spinner = Spinner::new(words);
+            spinner.show();
+            self.shown = Some(spinner);
+        }
+    }
+}
+
+impl Drop for Vigil {
+    fn drop(&mut self) {
+        self.end();
     }
 }

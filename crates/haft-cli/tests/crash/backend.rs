@@ -83,7 +83,7 @@ pub(crate) fn start() -> SocketAddr {
 
 fn serve(stream: TcpStream) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    stream.set_read_timeout(Some(Duration::from_mins(1)))?;
     let mut from = BufReader::new(stream.try_clone()?);
     let mut length = 0;
     loop {

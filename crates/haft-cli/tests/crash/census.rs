@@ -13,7 +13,7 @@ use crate::backend::{Asked, text};
 use crate::checks::{Allowed, is_whole};
 
 /// No response needs so long to come to its end after a restart.
-const SETTLING: Duration = Duration::from_secs(60);
+const SETTLING: Duration = Duration::from_mins(1);
 
 /// What was counted already.
 #[derive(Default)]

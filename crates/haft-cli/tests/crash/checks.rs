@@ -12,10 +12,10 @@ use crate::client::Client;
 use crate::ledger::{
     Ask, Expected, Known, Ledger, Outcome, Pending, Shared, Talk, is_final, is_last,
 };
-use crate::load::is_item;
+use crate::talking::is_item;
 
 /// No response needs so long to come to its end after a restart.
-const SETTLING: Duration = Duration::from_secs(60);
+const SETTLING: Duration = Duration::from_mins(1);
 
 /// Checks the responses that one client knows, and brings what it knows up to date. `is_old` says which
 /// of those that were checked before are looked at again.
@@ -68,14 +68,14 @@ fn expect_gone(client: &Client, path: &str, problems: &mut Vec<String>) {
     }
 }
 
-fn told(error: io::Error) -> String {
+fn told(error: &io::Error) -> String {
     format!("the restarted server does not answer: {error}")
 }
 
 /// Whether the response is still there; an error if it is not as it must be.
 fn response(client: &Client, id: &str, known: &mut Known) -> Result<bool, String> {
     let path = format!("/responses/{id}");
-    let (status, first) = client.get(&path).map_err(told)?;
+    let (status, first) = client.get(&path).map_err(|error| told(&error))?;
     if status == 404 {
         // Only what a client that is not in the background was never told the end of may be absent.
         let is_absent = known.whole.is_none() && !known.is_background;
@@ -125,7 +125,7 @@ fn settled(client: &Client, path: &str, first: Value) -> Result<Value, String> {
             return Err(format!("nobody works on it: {last}"));
         }
         thread::sleep(Duration::from_millis(20));
-        last = client.get(path).map_err(told)?.1;
+        last = client.get(path).map_err(|error| told(&error))?.1;
     }
     Ok(last)
 }
@@ -138,18 +138,22 @@ fn follow_to_the_end(client: &Client, path: &str, known: &mut Known) -> Result<(
         None => String::new(),
     };
     let path = format!("{path}?stream=true{after}");
-    let events = client.follow("GET", &path, None).map_err(told)?;
+    let events = client
+        .follow("GET", &path, None)
+        .map_err(|error| told(&error))?;
     let events = events.map_err(|(status, answer)| format!("its stream: {status} {answer}"))?;
-    known.events.extend(events.rest().map_err(told)?);
+    known
+        .events
+        .extend(events.rest().map_err(|error| told(&error))?);
     Ok(())
 }
 
 /// The log must be what was received of it, without a gap or a repetition, and end once.
 fn check_log(client: &Client, path: &str, known: &Known, last: &Value) -> Result<(), String> {
     let events = client.follow("GET", &format!("{path}?stream=true"), None);
-    let events = events.map_err(told)?;
+    let events = events.map_err(|error| told(&error))?;
     let events = events.map_err(|(status, answer)| format!("its log: {status} {answer}"))?;
-    let events = events.rest().map_err(told)?;
+    let events = events.rest().map_err(|error| told(&error))?;
     for (number, event) in events.iter().enumerate() {
         if event["sequence_number"] != number {
             return Err(format!("event {number} of the log is {event}"));
@@ -225,7 +229,7 @@ pub(crate) fn is_whole(response: &Value, asked: &Asked, allowed: Allowed) -> Res
 fn has_its_input(client: &Client, path: &str, asked: &Asked) -> Result<(), String> {
     let (status, answer) = client
         .get(&format!("{path}/input_items?order=desc&limit=1"))
-        .map_err(told)?;
+        .map_err(|error| told(&error))?;
     if text(&answer["data"][0]["content"]) == asked.question() {
         return Ok(());
     }
@@ -236,11 +240,12 @@ fn has_its_input(client: &Client, path: &str, asked: &Asked) -> Result<(), Strin
 fn items_of(client: &Client, id: &str) -> Result<Option<Vec<Value>>, String> {
     let mut items: Vec<Value> = Vec::new();
     loop {
-        let mut path = format!("/conversations/{id}/items?order=asc&limit=100");
-        if let Some(last) = items.last() {
-            path += &format!("&after={}", last["id"].as_str().unwrap_or_default());
-        }
-        let (status, page) = client.get(&path).map_err(told)?;
+        let after = match items.last().and_then(|last| last["id"].as_str()) {
+            Some(last) => format!("&after={last}"),
+            None => String::new(),
+        };
+        let path = format!("/conversations/{id}/items?order=asc&limit=100{after}");
+        let (status, page) = client.get(&path).map_err(|error| told(&error))?;
         match (status, page["data"].as_array()) {
             (404, _) => return Ok(None),
             (200, Some(data)) => items.extend(data.iter().cloned()),
@@ -308,7 +313,9 @@ fn exchange(
 ) -> Result<bool, String> {
     // Whether it was to be added, if anybody can say.
     let response = match id {
-        Some(id) => client.get(&format!("/responses/{id}")).map_err(told)?,
+        Some(id) => client
+            .get(&format!("/responses/{id}"))
+            .map_err(|error| told(&error))?,
         None => (404, Value::Null),
     };
     match (response, added) {

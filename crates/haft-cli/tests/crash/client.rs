@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// No answer takes so long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Who asks a server at this address.
 #[derive(Debug, Clone)]

@@ -21,6 +21,7 @@ mod client;
 mod ledger;
 mod load;
 mod server;
+mod talking;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -37,8 +38,8 @@ use server::Place;
 use support::Running;
 
 const WORKERS: usize = 6;
-/// After so many kills the clients begin a new conversation for all.
-const SHARED_KILLS: u64 = 20;
+/// After about so many rounds the clients begin a new conversation for all.
+const SHARED_ROUNDS: u64 = 20;
 /// So many of the responses of earlier rounds are looked at again in each.
 const SAMPLE: usize = 20;
 
@@ -59,7 +60,7 @@ fn nothing_acknowledged_is_lost_however_often_the_server_is_killed() {
     let mut trial = Trial::new(folder.path(), seed);
     let mut killed = 0;
     while killed < kills {
-        match trial.round(killed, kills - killed) {
+        match trial.round(kills - killed) {
             Ok(times) => killed += times,
             Err(problems) => {
                 let folder = folder.keep();
@@ -108,21 +109,22 @@ impl Trial {
 
     /// Uses the server, kills it, starts it again and checks everything. How often it was killed, which
     /// is at most so often.
-    fn round(&mut self, killed: u64, at_most: u64) -> Result<u64, Vec<String>> {
+    fn round(&mut self, at_most: u64) -> Result<u64, Vec<String>> {
         let (server, client) = match self.running.take() {
             Some(running) => running,
             None => self.place.start().map_err(|problem| vec![problem])?,
         };
-        if self.shared.is_none() || killed % SHARED_KILLS == 0 {
+        if self.shared.is_none() || self.rng.u64(..SHARED_ROUNDS) == 0 {
             self.share_anew(&client);
         }
         self.use_and_kill(server, &client);
         let mut times = 1;
         // Sometimes also before it is ready again, or while it works on what was left.
         while times < at_most && self.rng.u32(..4) == 0 {
-            let server = match self.rng.bool() {
-                true => self.place.spawn(),
-                false => self.place.start().map_err(|problem| vec![problem])?.0,
+            let server = if self.rng.bool() {
+                self.place.spawn()
+            } else {
+                self.place.start().map_err(|problem| vec![problem])?.0
             };
             thread::sleep(Duration::from_millis(self.rng.u64(..200)));
             server.kill();
@@ -169,15 +171,10 @@ impl Trial {
             .unwrap();
         let mut problems = Vec::new();
         for worker in &mut self.workers {
-            let known = worker.ledger.responses.len().max(1);
-            let share = SAMPLE as f64 / known as f64;
-            let sample: BTreeSet<String> = worker
-                .ledger
-                .responses
-                .keys()
-                .filter(|_| is_everything || self.rng.f64() < share)
-                .cloned()
-                .collect();
+            let known = worker.ledger.responses.len();
+            let mut is_chosen = || is_everything || self.rng.usize(..known) < SAMPLE;
+            let ids = worker.ledger.responses.keys();
+            let sample: BTreeSet<String> = ids.filter(|_| is_chosen()).cloned().collect();
             let is_old = |id: &str| sample.contains(id);
             problems.extend(checks::check_responses(client, &mut worker.ledger, is_old));
         }

@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::support::{Running, haft};
 
 /// No start takes so long, whatever a dead server left behind.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 
 /// Where a server keeps its things.
 pub(crate) struct Place {

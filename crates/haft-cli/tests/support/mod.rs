@@ -5,21 +5,62 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+pub(crate) mod double;
+#[cfg(unix)]
+pub(crate) mod terminal;
+
 /// `haft`, in a folder, with no variable that would say anything about models.
 pub(crate) fn haft(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
-    for (name, _) in std::env::vars() {
-        let providers = ["HAFT_", "OPENAI_", "ANTHROPIC_", "OLLAMA_"];
-        if providers.iter().any(|provider| name.starts_with(provider)) {
-            command.env_remove(name);
-        }
-    }
+    let mut command = without_variables(Command::new(env!("CARGO_BIN_EXE_haft")));
     command
         .args(arguments)
         .current_dir(folder)
         .env("NO_COLOR", "1")
         .stdin(Stdio::null());
     command
+}
+
+/// The same command without the variables that would say something about models or servers.
+fn without_variables(mut command: Command) -> Command {
+    for (name, _) in std::env::vars() {
+        let providers = ["HAFT_", "OPENAI_", "ANTHROPIC_", "OLLAMA_"];
+        if providers.iter().any(|provider| name.starts_with(provider)) {
+            command.env_remove(name);
+        }
+    }
+    command.env_remove("CLICOLOR_FORCE");
+    command
+}
+
+/// What a command says, given these lines: its code, standard output and standard error.
+pub(crate) fn told(mut command: Command, lines: &str) -> (Option<i32>, String, String) {
+    use std::io::Write as _;
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // One that does not read to the end is no failure of this.
+    let _ = stdin.write_all(lines.as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// Writes a configuration with one model that plays these steps.
+pub(crate) fn scripted(folder: &Path, more: &str, steps: &[serde_json::Value]) {
+    let model =
+        "[[model]]\nname = \"scripted\"\nadapter = \"scripted\"\nscript = \"script.jsonl\"\n";
+    std::fs::write(folder.join("haft.toml"), format!("{more}\n{model}")).unwrap();
+    let lines: Vec<String> = steps.iter().map(ToString::to_string).collect();
+    std::fs::write(folder.join("script.jsonl"), lines.join("\n")).unwrap();
 }
 
 /// A server that is killed if its test fails.
@@ -59,6 +100,14 @@ impl Running {
             }
         }
         (running, lines)
+    }
+
+    /// Serves what this folder's configuration says; the address.
+    pub(crate) fn configured(folder: &Path) -> (Self, String) {
+        let (running, lines) =
+            Self::start_with(haft(folder, &["serve", "--listen", "127.0.0.1:0"]));
+        let address = lines[0].strip_prefix("listening on ").unwrap().to_owned();
+        (running, address)
     }
 
     pub(crate) fn signal(&self, name: &str) {

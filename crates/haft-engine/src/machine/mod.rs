@@ -91,8 +91,6 @@ enum Phase {
         answered: bool,
         /// What the attempts before this one took.
         took: Took,
-        /// When it began.
-        since: Moment,
         /// When it has taken too long.
         until: Moment,
     },

@@ -54,7 +54,6 @@ impl Machine {
             call_ids: BTreeMap::new(),
             answered: false,
             took,
-            since: self.now,
             until: self.now.plus(self.environment.options.request_timeout),
         };
     }
@@ -182,13 +181,19 @@ impl Machine {
         let Phase::Requesting {
             answered,
             mut took,
-            since,
+            until,
             ..
         } = self.phase
         else {
             return;
         };
-        took.spent = took.spent.saturating_add(self.now.since(since));
+        let left = until.since(self.now);
+        let spent = self
+            .environment
+            .options
+            .request_timeout
+            .saturating_sub(left);
+        took.spent = took.spent.saturating_add(spent);
         self.effects.push_back(Effect::Abandon);
         let delay = (!answered && error.kind.is_retryable())
             .then(|| self.delay(&error, took))

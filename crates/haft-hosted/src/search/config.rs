@@ -1,8 +1,10 @@
 //! What the operator says about the search.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -24,7 +26,7 @@ use serde::{Deserialize, Deserializer};
 /// assert!(toml::from_str::<FileSearchConfig>("folder = []").is_err());
 /// # Ok::<(), toml::de::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileSearchConfig {
     /// The folders. Without any, nothing is searched.
@@ -101,6 +103,21 @@ impl Folder {
     }
 }
 
+impl JsonSchema for Folder {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Folder".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<Table>();
+        json_schema!({ "anyOf": [{ "type": "string" }, table] })
+    }
+}
+
 impl<'de> Deserialize<'de> for Folder {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(FolderVisitor)
@@ -109,10 +126,12 @@ impl<'de> Deserialize<'de> for Folder {
 
 struct FolderVisitor;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Table {
+    /// Where it is.
     path: PathBuf,
+    /// What it is called in results; the last part of its path if nothing is said.
     name: Option<String>,
 }
 

@@ -30,6 +30,8 @@ const MAX_BYTES: usize = 24 * 1024;
 /// assert_eq!(request.folder, None);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+// Models need no Rust.
+#[schemars(description = "What to look for, and where.")]
 pub struct SearchRequest {
     /// The words to look for. `"in quotation marks"` they must stand together, `begin*` finds words
     /// that begin so, `-word` leaves passages with the word out.

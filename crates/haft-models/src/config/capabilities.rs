@@ -1,33 +1,57 @@
 //! What a model can do, as a file says it.
 
 use haft_core::{Capabilities, ForcedChoice};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 /// Changes to what an adapter takes for granted. What is not said stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CapabilityOverrides {
+    /// Whether the tool list may change in a running conversation.
+    ///
     /// See [`Capabilities::supports_dynamic_tools`].
     pub dynamic_tools: Option<bool>,
+    /// Whether one answer may have several calls.
+    ///
     /// See [`Capabilities::parallel_calls`].
     pub parallel_calls: Option<bool>,
+    /// Whether schemas marked strict are followed to the letter.
+    ///
     /// See [`Capabilities::strict_schemas`].
     pub strict_schemas: Option<bool>,
-    /// See [`Capabilities::forced_choice`]: `named`, `only-tool` or `unsupported`.
+    /// How one tool can be forced.
+    ///
+    /// See [`Capabilities::forced_choice`].
     #[serde(deserialize_with = "forced_choice")]
+    #[schemars(with = "Option<Word>")]
     pub forced_choice: Option<ForcedChoice>,
+    /// Whether `tool_choice: none` really keeps the model from calling.
+    ///
     /// See [`Capabilities::none_choice`].
     pub none_choice: Option<bool>,
+    /// Whether the provider itself can hold tools back until they are searched for.
+    ///
     /// See [`Capabilities::native_deferred_loading`].
     pub native_deferred_loading: Option<bool>,
+    /// Whether it takes images.
+    ///
     /// See [`Capabilities::image_input`].
     pub image_input: Option<bool>,
+    /// Whether it takes files, such as PDF documents.
+    ///
     /// See [`Capabilities::file_input`].
     pub file_input: Option<bool>,
+    /// Whether it takes videos.
+    ///
     /// See [`Capabilities::video_input`].
     pub video_input: Option<bool>,
+    /// Whether an answer can be bound to a JSON schema.
+    ///
     /// See [`Capabilities::structured_output`].
     pub structured_output: Option<bool>,
+    /// Whether it can be bound to one while tools are offered.
+    ///
     /// See [`Capabilities::structured_output_with_tools`].
     pub structured_output_with_tools: Option<bool>,
 }
@@ -66,16 +90,21 @@ impl CapabilityOverrides {
     }
 }
 
+/// [`ForcedChoice`] as a file writes it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Word {
+    /// By naming it.
+    Named,
+    /// Only by `required` with no other tool in the request.
+    OnlyTool,
+    /// Not at all.
+    Unsupported,
+}
+
 fn forced_choice<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<ForcedChoice>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "kebab-case")]
-    enum Word {
-        Named,
-        OnlyTool,
-        Unsupported,
-    }
     Ok(Some(match Word::deserialize(deserializer)? {
         Word::Named => ForcedChoice::Named,
         Word::OnlyTool => ForcedChoice::OnlyTool,

@@ -1,8 +1,27 @@
 //! Durations as a file writes them: `"500ms"`, `"2m"`, or whole milliseconds.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, de::Error};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+/// The form of a duration, for whoever describes a configuration.
+pub(crate) struct Written;
+
+impl JsonSchema for Written {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "title": "duration", "type": ["string", "integer"] })
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(
@@ -12,6 +31,13 @@ use serde::{Deserialize, Deserializer, de::Error};
 enum Form {
     Milliseconds(u64),
     Text(String),
+}
+
+pub(crate) fn serialize<S: Serializer>(
+    duration: &Duration,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&humantime::format_duration(*duration))
 }
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(

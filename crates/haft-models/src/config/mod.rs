@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -44,7 +45,7 @@ pub type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
 /// assert_eq!(haft_models::from_config(&config)?.name(), "qwen3-8b");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
     /// What requests call it.
@@ -57,7 +58,8 @@ pub struct ModelConfig {
     /// Other names for it.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// Where the provider is.
+    /// Where the provider is; at its own address, or that of the server on this machine, where nothing
+    /// is said.
     #[serde(default)]
     pub base_url: Option<String>,
     /// The variable that holds the key.
@@ -69,17 +71,20 @@ pub struct ModelConfig {
     /// Headers for every request: a value, or `{ env = "VARIABLE" }`.
     #[serde(default)]
     pub headers: BTreeMap<String, HeaderSource>,
-    /// How many tokens fit.
+    /// How many tokens fit, if that is to be known.
     #[serde(default)]
     pub context_tokens: Option<u64>,
     /// Seconds until there is a connection.
     #[serde(default)]
+    #[schemars(extend("default" = Timeouts::default().connect.as_secs()))]
     pub connect_timeout: Option<f64>,
     /// Seconds until an answer begins.
     #[serde(default)]
+    #[schemars(extend("default" = Timeouts::default().header.as_secs()))]
     pub header_timeout: Option<f64>,
     /// Seconds between two pieces of an answer.
     #[serde(default)]
+    #[schemars(extend("default" = Timeouts::default().idle.as_secs()))]
     pub idle_timeout: Option<f64>,
     /// What the model can do, where it differs from what the adapter takes for granted.
     #[serde(default)]
@@ -171,7 +176,7 @@ impl ModelConfig {
 }
 
 /// The protocols that haft speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Adapter {

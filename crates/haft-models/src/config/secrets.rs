@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::Read as _;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ConfigError, Lookup, ModelConfig};
@@ -12,7 +13,7 @@ use crate::http::Secret;
 const MAX_KEY_BYTES: u64 = 16 * 1024;
 
 /// The value of a header, or the variable that holds it.
-#[derive(Clone, PartialEq, Deserialize)]
+#[derive(Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum HeaderSource {
     /// The value itself, which should be no secret.

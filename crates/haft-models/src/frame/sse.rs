@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use memchr::{memchr, memchr2};
+
 use super::{FrameError, Frames, MAX_FRAME_BYTES};
 
 const BOM: &[u8] = "\u{feff}".as_bytes();
@@ -70,24 +72,28 @@ impl SseParser {
         }
     }
 
+    /// Ends the line that came in several pieces.
     fn end_line(&mut self) {
-        let line = std::mem::take(&mut self.line);
-        let mut text = line.as_slice();
+        let mut line = std::mem::take(&mut self.line);
+        self.take_line(&line);
+        // The allocation serves the next line.
+        line.clear();
+        self.line = line;
+    }
+
+    fn take_line(&mut self, mut line: &[u8]) {
         if std::mem::take(&mut self.is_first_line) {
-            text = text.strip_prefix(BOM).unwrap_or(text);
+            line = line.strip_prefix(BOM).unwrap_or(line);
         }
-        if text.is_empty() {
+        if line.is_empty() {
             self.dispatch();
         } else {
-            self.field(text);
+            self.field(line);
         }
-        // The allocation serves the next line.
-        self.line = line;
-        self.line.clear();
     }
 
     fn field(&mut self, line: &[u8]) {
-        let (name, value) = match line.iter().position(|byte| *byte == b':') {
+        let (name, value) = match memchr(b':', line) {
             Some(at) => (&line[..at], &line[at + 1..]),
             None => (line, &[][..]),
         };
@@ -120,8 +126,9 @@ impl SseParser {
         }
     }
 
-    fn check(&mut self) -> bool {
-        let held = self.line.len() + self.data.len() + self.event.len();
+    /// Whether a line of this length is within the limit with what is held beside it.
+    fn check(&mut self, line: usize) -> bool {
+        let held = line + self.data.len() + self.event.len();
         if held > self.limit {
             self.failure = Some(FrameError::TooLong { limit: self.limit });
         }
@@ -138,18 +145,24 @@ impl Frames for SseParser {
                 bytes = &bytes[1..];
                 continue;
             }
-            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let end = memchr2(b'\n', b'\r', bytes);
             let piece = &bytes[..end.unwrap_or(bytes.len())];
-            // Never more than one byte past the limit is held, however large the piece is.
-            let room = (self.limit + 1).saturating_sub(self.line.len());
-            self.line.extend_from_slice(&piece[..piece.len().min(room)]);
-            if !self.check() {
+            if !self.check(self.line.len() + piece.len()) {
                 return;
             }
-            let Some(end) = end else { return };
+            let Some(end) = end else {
+                self.line.extend_from_slice(piece);
+                return;
+            };
+            if self.line.is_empty() {
+                // Most lines come whole and need not be held.
+                self.take_line(piece);
+            } else {
+                self.line.extend_from_slice(piece);
+                self.end_line();
+            }
             self.after_return = bytes[end] == b'\r';
             bytes = &bytes[end + 1..];
-            self.end_line();
         }
     }
 

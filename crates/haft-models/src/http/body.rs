@@ -1,35 +1,54 @@
 //! An answer, piece by piece.
 
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
+use futures_core::Stream;
 use haft_core::{ModelError, ModelErrorKind};
 use reqwest::Response;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::client::{too_slow, transport_error};
 use super::{Redactor, Timeouts};
 
+/// A limit beyond every wait, where the one that was set cannot be counted.
+const FOREVER: Duration = Duration::from_hours(24 * 365);
+
 /// The bytes of a successful answer. Every wait for the next piece has its limit, and so has the
 /// size of all.
-#[derive(Debug)]
 pub struct Body {
-    response: Response,
+    pieces: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
+    content_type: Option<HeaderValue>,
     timeouts: Timeouts,
     redactor: Redactor,
     left: u64,
+    /// Since when the next piece is waited for.
+    waiting: Option<Instant>,
+    /// One timer for all waits: it is set anew when it goes off too early, not for every piece.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Body {
     pub(super) fn new(response: Response, timeouts: Timeouts, redactor: Redactor) -> Self {
         Self {
-            response,
+            content_type: response.headers().get(CONTENT_TYPE).cloned(),
+            pieces: Box::pin(response.bytes_stream()),
             timeouts,
             redactor,
             left: timeouts.max_body_bytes,
+            waiting: None,
+            timer: None,
         }
     }
 
     /// What the answer says it is, without parameters: `text/event-stream`.
     pub fn content_type(&self) -> &str {
-        let header = self.response.headers().get(reqwest::header::CONTENT_TYPE);
+        let header = self.content_type.as_ref();
         let value = header.and_then(|value| value.to_str().ok()).unwrap_or("");
         value.split(';').next().unwrap_or_default().trim()
     }
@@ -40,31 +59,56 @@ impl Body {
     }
 
     /// Waits for the next piece at most so long from now on.
-    pub fn wait_at_most(&mut self, idle: std::time::Duration) {
+    pub fn wait_at_most(&mut self, idle: Duration) {
         self.timeouts.idle = self.timeouts.idle.min(idle);
     }
 
     /// The next piece; none at the end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
-        let idle = self.timeouts.idle;
-        let chunk = match tokio::time::timeout(idle, self.response.chunk()).await {
-            Ok(Ok(chunk)) => chunk,
-            Ok(Err(error)) => return Err(self.redactor.clean_error(transport_error(error))),
-            Err(_) => return Err(too_slow("the answer did not go on", idle)),
+        poll_fn(|cx| self.poll_chunk(cx)).await
+    }
+
+    /// The same, for whoever polls.
+    pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, ModelError>> {
+        let Poll::Ready(piece) = self.pieces.as_mut().poll_next(cx) else {
+            return self.poll_patience(cx).map(Err);
         };
-        if let Some(chunk) = &chunk {
-            let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
-            self.left = self.left.checked_sub(length).ok_or_else(|| {
-                ModelError::new(
-                    ModelErrorKind::Protocol,
-                    format!(
-                        "the answer has more than {} bytes",
-                        self.timeouts.max_body_bytes
-                    ),
-                )
-            })?;
+        self.waiting = None;
+        Poll::Ready(match piece {
+            Some(Ok(piece)) => self.count(&piece).map(|()| Some(piece)),
+            Some(Err(error)) => Err(self.redactor.clean_error(transport_error(error))),
+            None => Ok(None),
+        })
+    }
+
+    /// Ready with an error when the wait for the next piece has lasted too long.
+    fn poll_patience(&mut self, cx: &mut Context<'_>) -> Poll<ModelError> {
+        let idle = self.timeouts.idle;
+        let since = *self.waiting.get_or_insert_with(Instant::now);
+        let limit = since.checked_add(idle).unwrap_or(since + FOREVER);
+        let timer = self
+            .timer
+            .get_or_insert_with(|| Box::pin(sleep_until(limit)));
+        if timer.deadline() > limit {
+            timer.as_mut().reset(limit);
         }
-        Ok(chunk)
+        while timer.as_mut().poll(cx).is_ready() {
+            if timer.deadline() >= limit {
+                return Poll::Ready(too_slow("the answer did not go on", idle));
+            }
+            timer.as_mut().reset(limit);
+        }
+        Poll::Pending
+    }
+
+    fn count(&mut self, piece: &Bytes) -> Result<(), ModelError> {
+        let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+        self.left = self.left.checked_sub(length).ok_or_else(|| {
+            let most = self.timeouts.max_body_bytes;
+            let words = format!("the answer has more than {most} bytes");
+            ModelError::new(ModelErrorKind::Protocol, words)
+        })?;
+        Ok(())
     }
 
     /// All of it.
@@ -74,5 +118,14 @@ impl Body {
             whole.extend_from_slice(&chunk);
         }
         Ok(whole.freeze())
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body")
+            .field("content_type", &self.content_type)
+            .field("left", &self.left)
+            .finish_non_exhaustive()
     }
 }

@@ -13,6 +13,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::failure::refused;
 use super::{Body, Endpoint, Forwarded};
+use crate::lift::not_an_answer;
 
 /// How long each wait may take, and how much may come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,9 +103,7 @@ impl Http {
             return Err(refused(answer, timeouts, &endpoint.redactor()).await);
         }
         if answer.status().is_success() && is_page(&answer) {
-            let words = "the answer is a page of HTML: a proxy stands between, or the base address \
-                         is that of something else";
-            return Err(ModelError::new(ModelErrorKind::Protocol, words));
+            return Err(not_an_answer("text/html"));
         }
         Ok(Forwarded::of(answer, *timeouts, endpoint.redactor()).await)
     }

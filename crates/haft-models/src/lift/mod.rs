@@ -68,6 +68,15 @@ pub(crate) fn not_json(frame: &str) -> ModelError {
     ModelError::new(ModelErrorKind::Protocol, words)
 }
 
+/// An answer of another kind, in which nothing can be read.
+pub(crate) fn not_an_answer(kind: &str) -> ModelError {
+    let words = format!(
+        "the answer is `{kind}` and holds nothing that a model says: the base address may be that \
+         of something else"
+    );
+    ModelError::new(ModelErrorKind::Protocol, words)
+}
+
 /// A stream that ended before the answer did.
 pub(crate) fn broken_off() -> ModelError {
     ModelError::new(

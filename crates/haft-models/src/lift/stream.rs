@@ -1,12 +1,14 @@
 //! Drives frames through a lifter.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use futures_util::stream::unfold;
-use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream};
+use futures_core::Stream;
+use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream, cut};
 
-use super::{Events, one_too_many};
+use super::{Events, not_an_answer, one_too_many};
 use crate::frame::{FrameError, Frames};
 use crate::http::Body;
 use crate::http::finished;
@@ -49,88 +51,116 @@ where
     F: Frames,
     L: Lift<Frame = F::Frame>,
 {
-    let state = State {
+    Box::pin(Lifted {
+        foreign: foreign_type(&body),
+        has_frames: false,
         body,
         frames,
         lift,
         events: VecDeque::new(),
         failure: None,
         is_whole: false,
+        is_parting: false,
         is_over: false,
-    };
-    Box::pin(unfold(state, |mut state| async move {
-        let next = state.next().await?;
-        Some((next, state))
-    }))
+    })
 }
 
-struct State<F, L> {
+/// What an answer says that it is, if that is nothing that is read here. Some servers do not say what
+/// they send, so it counts only if nothing can be read.
+fn foreign_type(body: &Body) -> Option<String> {
+    let known = [
+        "",
+        "application/json",
+        "application/x-ndjson",
+        "text/event-stream",
+    ];
+    let kind = body.content_type();
+    (!known.contains(&kind)).then(|| cut(kind))
+}
+
+struct Lifted<F, L> {
     body: Body,
+    foreign: Option<String>,
+    has_frames: bool,
     frames: F,
     lift: L,
     events: Events,
     failure: Option<ModelError>,
     is_whole: bool,
+    /// The end of the stream is waited for; what is still said is not read.
+    is_parting: bool,
     is_over: bool,
 }
 
-impl<F: Frames, L: Lift<Frame = F::Frame>> State<F, L> {
-    async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
+/// Nothing in it is pinned where it stands.
+impl<F, L> Unpin for Lifted<F, L> {}
+
+impl<F: Frames, L: Lift<Frame = F::Frame>> Stream for Lifted<F, L> {
+    type Item = Result<ModelEvent, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
         loop {
-            if let Some(event) = self.events.pop_front() {
+            if this.is_parting {
+                // Neither is it an error any more if it breaks off.
+                let _ = ready!(this.body.poll_chunk(cx));
+                this.is_parting = false;
+            }
+            if let Some(event) = this.events.pop_front() {
                 if let Some(error) = one_too_many(&event) {
-                    self.is_over = true;
-                    self.failure = None;
-                    self.events.clear();
-                    return Some(Err(error));
+                    this.is_over = true;
+                    this.failure = None;
+                    this.events.clear();
+                    return Poll::Ready(Some(Err(error)));
                 }
-                return Some(Ok(event));
+                return Poll::Ready(Some(Ok(event)));
             }
             // An error waits until the events before it are out.
-            if let Some(error) = self.failure.take() {
-                return Some(Err(finished(error, self.body.redactor())));
+            if let Some(error) = this.failure.take() {
+                let error = finished(error, this.body.redactor());
+                return Poll::Ready(Some(Err(error)));
             }
-            if self.is_over {
-                return None;
+            if this.is_over {
+                return Poll::Ready(None);
             }
-            if let Err(error) = self.advance().await {
-                self.is_over = true;
-                self.failure = Some(error);
+            if let Err(error) = ready!(this.poll_advance(cx)) {
+                this.is_over = true;
+                this.failure = Some(error);
             }
         }
     }
+}
 
+impl<F: Frames, L: Lift<Frame = F::Frame>> Lifted<F, L> {
     /// Takes one step: a frame, or the next bytes.
-    async fn advance(&mut self) -> Result<(), ModelError> {
+    fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ModelError>> {
         if let Some(frame) = self.frames.next_frame() {
-            self.frame(frame)?;
-            if self.is_over {
+            let taken = self.frame(frame);
+            if taken.is_ok() && self.is_over {
                 self.body.wait_at_most(GOODBYE);
-                // What is still said is not read; neither is it an error any more.
-                let _ = self.body.chunk().await;
+                self.is_parting = true;
             }
-            return Ok(());
+            return Poll::Ready(taken);
         }
-        match self.body.chunk().await {
+        Poll::Ready(match ready!(self.body.poll_chunk(cx)) {
             Ok(Some(chunk)) => {
                 self.frames.feed(&chunk);
                 Ok(())
             }
-            Ok(None) => {
-                if let Some(frame) = self.frames.rest() {
-                    self.frame(frame)?;
-                }
-                self.over()
-            }
+            Ok(None) => match self.frames.rest() {
+                Some(frame) => self.frame(frame).and_then(|()| self.over()),
+                None => self.over(),
+            },
             // What came after the answer is lost, the answer is not.
             Err(_) if self.is_whole => self.over(),
             Err(error) => Err(error),
-        }
+        })
     }
 
     fn frame(&mut self, frame: Result<F::Frame, FrameError>) -> Result<(), ModelError> {
         let frame =
             frame.map_err(|error| ModelError::new(ModelErrorKind::Protocol, error.to_string()))?;
+        self.has_frames = true;
         match self.lift.take(frame, &mut self.events)? {
             Flow::More => {}
             Flow::Whole => {
@@ -145,7 +175,11 @@ impl<F: Frames, L: Lift<Frame = F::Frame>> State<F, L> {
     fn over(&mut self) -> Result<(), ModelError> {
         if !self.is_over {
             self.is_over = true;
-            self.lift.end(&mut self.events)?;
+            let ended = self.lift.end(&mut self.events);
+            ended.map_err(|error| match &self.foreign {
+                Some(kind) if !self.has_frames => not_an_answer(kind),
+                _ => error,
+            })?;
         }
         Ok(())
     }

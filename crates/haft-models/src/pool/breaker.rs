@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// How long others wait while one request finds out how the backend is. When that one ends is not
@@ -25,7 +26,7 @@ pub(crate) const LONGEST: Duration = Duration::from_hours(24);
 /// assert_eq!((settings.failures, settings.longest.as_secs()), (3, 120));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct BreakerSettings {
     /// Whether it opens at all.
@@ -34,9 +35,11 @@ pub struct BreakerSettings {
     pub failures: u32,
     /// For so long the first time, and twice as long each time that follows.
     #[serde(with = "crate::config::duration")]
+    #[schemars(with = "crate::config::duration::Written")]
     pub open: Duration,
-    /// But never for longer.
+    /// The longest that it stays open.
     #[serde(with = "crate::config::duration")]
+    #[schemars(with = "crate::config::duration::Written")]
     pub longest: Duration,
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{LONGEST, Member};
@@ -18,14 +19,16 @@ use super::{LONGEST, Member};
 /// assert_eq!((settings.every.as_secs(), settings.timeout.as_secs()), (60, 5));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HealthSettings {
     /// The pause between two questions.
     #[serde(with = "crate::config::duration")]
+    #[schemars(with = "crate::config::duration::Written")]
     pub every: Duration,
     /// How long an answer may take.
     #[serde(with = "crate::config::duration")]
+    #[schemars(with = "crate::config::duration::Written")]
     pub timeout: Duration,
 }
 

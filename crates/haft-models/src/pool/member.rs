@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use haft_core::{Model, ModelError};
+use haft_core::{Model, ModelError, ModelErrorKind};
 
 use super::verdict::{self, Verdict};
 use super::{Blocked, Breaker, BreakerSettings, Change, HealthSettings, Pass, Standing};
@@ -164,6 +164,7 @@ impl Visit {
     /// It failed.
     pub(super) fn failed(&mut self, error: &ModelError) {
         let Some(pass) = self.pass.take() else { return };
+        self.tell(error);
         let mut state = self.member.state();
         let wait = error.retry_after;
         let change = match verdict::of(error) {
@@ -177,6 +178,28 @@ impl Visit {
         };
         drop(state);
         self.member.tell(change);
+    }
+}
+
+impl Visit {
+    /// Says what is wrong with the backend. What happened on the way there is told in full; what a
+    /// provider says is not, as it may quote what it was sent.
+    fn tell(&self, error: &ModelError) {
+        let backend = &**self.member.name();
+        let (kind, status) = (error.kind, error.status);
+        match (verdict::of(error), kind) {
+            (_, ModelErrorKind::Unreachable) => {
+                let reason = &*error.message;
+                tracing::warn!(backend, ?kind, reason, "a backend failed");
+            }
+            (_, ModelErrorKind::RateLimit) => {
+                tracing::info!(backend, ?kind, status, "a backend limits requests");
+            }
+            (Verdict::Fault | Verdict::Rests, _) => {
+                tracing::warn!(backend, ?kind, status, "a backend failed");
+            }
+            (Verdict::Alive | Verdict::Nothing, _) => {}
+        }
     }
 }
 

@@ -101,17 +101,11 @@ impl<'p> Round<'p> {
         Ok(())
     }
 
-    /// Says that another is asked in place of one that failed. Never in the provider's words: they
-    /// may quote what it was sent.
+    /// Says that another is asked in place of one that failed.
     fn tell(&self, next: &Member) {
-        if let Some((at, error)) = self.failures.last() {
-            tracing::warn!(
-                backend = &**self.members[*at].name(),
-                kind = ?error.kind,
-                status = error.status,
-                next = &**next.name(),
-                "a backend failed: another one is asked"
-            );
+        if let Some((at, _)) = self.failures.last() {
+            let (backend, next) = (&**self.members[*at].name(), &**next.name());
+            tracing::info!(backend, next, "another backend is asked");
         }
     }
 

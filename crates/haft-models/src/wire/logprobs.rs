@@ -6,6 +6,10 @@ use serde_json::{Value, json};
 /// The entries of a list, each with `token`, `logprob`, `bytes` and `top_logprobs`. What has no token
 /// or no number is left out.
 pub(crate) fn logprobs(raw: Option<&RawValue>) -> Vec<Value> {
+    // What most pieces say.
+    if raw.is_none_or(|raw| raw.get() == "[]") {
+        return Vec::new();
+    }
     let list: Vec<Value> = super::read(raw).unwrap_or_default();
     list.iter().filter_map(entry).collect()
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::arguments;
+use super::{Text, arguments};
 
 /// One streamed event of any type. Members are read where they are needed: another event may use
 /// the same name for something else.
@@ -35,6 +35,22 @@ pub(crate) struct Event<'a> {
     #[serde(borrow)]
     pub(crate) response: Option<&'a RawValue>,
     pub(crate) error: Option<Value>,
+}
+
+/// An event that brings a piece of an item, as nearly all servers write it. These are most of a
+/// stream, so they are read in one go; what cannot be read so is read as an [`Event`].
+#[derive(Deserialize)]
+pub(crate) struct Delta<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(crate) kind: Text<'a>,
+    pub(crate) output_index: Option<u64>,
+    pub(crate) summary_index: Option<u64>,
+    #[serde(borrow)]
+    pub(crate) item_id: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(crate) delta: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) logprobs: Option<&'a RawValue>,
 }
 
 /// The response object, in a terminal event or as a whole answer.
@@ -128,7 +144,7 @@ pub(crate) fn read_item(raw: &RawValue) -> Result<Item, ModelError> {
             members.entry("content").or_insert_with(|| json!([]));
         }
         Some("reasoning") => members.retain(|_, value| !value.is_null()),
-        _ => return serde_json::from_value(Value::Object(members)).map_err(broken),
+        _ => return Item::from_members(members).map_err(broken),
     }
     if members
         .get("status")
@@ -136,7 +152,7 @@ pub(crate) fn read_item(raw: &RawValue) -> Result<Item, ModelError> {
     {
         members.shift_remove("status");
     }
-    serde_json::from_value(Value::Object(members)).map_err(broken)
+    Item::from_members(members).map_err(broken)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Reading members that may be anything.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeOwned, Error, Visitor};
@@ -11,9 +12,9 @@ pub(crate) fn text(raw: Option<&RawValue>) -> Option<String> {
     let json = raw?.get();
     let is_text = json.starts_with('"');
     is_text
-        .then(|| serde_json::from_str::<Lossy>(json).ok())
+        .then(|| serde_json::from_str::<Text<'_>>(json).ok())
         .flatten()
-        .map(|text| text.0)
+        .map(|text| text.0.into_owned())
 }
 
 /// The arguments of a call, or a piece of them: text as it is, anything else as its JSON, byte for
@@ -29,25 +30,28 @@ pub(crate) fn read<T: DeserializeOwned>(raw: Option<&RawValue>) -> Option<T> {
 }
 
 /// Text in which half a surrogate pair is replaced: servers cut between the halves.
-struct Lossy(String);
+#[derive(Debug, Default)]
+pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Lossy {
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct AnyText;
 
-        impl Visitor<'_> for AnyText {
-            type Value = Lossy;
+        impl<'de> Visitor<'de> for AnyText {
+            type Value = Text<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("text")
             }
 
-            fn visit_str<E: Error>(self, text: &str) -> Result<Lossy, E> {
-                Ok(Lossy(text.to_owned()))
+            fn visit_borrowed_bytes<E: Error>(self, bytes: &'de [u8]) -> Result<Text<'de>, E> {
+                Ok(Text(String::from_utf8_lossy(bytes)))
             }
 
-            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Lossy, E> {
-                Ok(Lossy(String::from_utf8_lossy(bytes).into_owned()))
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(
+                    String::from_utf8_lossy(bytes).into_owned(),
+                )))
             }
         }
         // As bytes, because as text half a pair is refused.

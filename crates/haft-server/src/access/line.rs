@@ -2,7 +2,7 @@
 //!
 //! Nobody waits longer than the operator says, and whoever goes away leaves the line. It is fair
 //! between tenants: a slot that becomes free goes to the one of those who wait that has the fewest runs
-//! under way, and where the line is full, whoever has most in it gives up his last place to one who has
+//! under way, or had its last turn longest ago, and where the line is full, whoever has most in it gives up his last place to one who has
 //! less. So one tenant can neither keep the others from the slots that become free, nor from waiting.
 
 use std::collections::{HashMap, VecDeque};
@@ -89,8 +89,7 @@ impl RunLine {
     fn ask(self: &Arc<Self>, owner: &Owner) -> Asked {
         let mut state = self.state();
         if state.running < self.most && state.waiting == 0 {
-            state.running += 1;
-            state.tenant(owner).running += 1;
+            state.begin(owner);
             drop(state);
             return Asked::Slot(self.slot(owner));
         }
@@ -155,6 +154,16 @@ impl State {
         self.tenants.entry(owner.clone()).or_default()
     }
 
+    /// One run of a tenant more.
+    fn begin(&mut self, owner: &Owner) {
+        self.running += 1;
+        self.counter += 1;
+        let turn = self.counter;
+        let tenant = self.tenant(owner);
+        tenant.running += 1;
+        tenant.served = turn;
+    }
+
     /// One run of a tenant less.
     fn leave(&mut self, owner: &Owner) {
         self.running -= 1;
@@ -166,15 +175,16 @@ impl State {
     fn next(&mut self) -> Option<(Owner, oneshot::Sender<Slot>)> {
         let waiting = self.tenants.iter_mut();
         let waiting = waiting.filter(|(_, tenant)| !tenant.waiting.is_empty());
-        let next = waiting.min_by_key(|(_, tenant)| (tenant.running, tenant.served));
+        let next = waiting.min_by_key(|(_, tenant)| {
+            let first = tenant.waiting.front().map(|waiting| waiting.number);
+            (tenant.running, tenant.served, first)
+        });
         let (owner, tenant) = next?;
         let waiting = tenant.waiting.pop_front()?;
-        self.counter += 1;
-        tenant.served = self.counter;
-        tenant.running += 1;
+        let owner = owner.clone();
         self.waiting -= 1;
-        self.running += 1;
-        Some((owner.clone(), waiting.turn))
+        self.begin(&owner);
+        Some((owner, waiting.turn))
     }
 
     /// Takes the last place of whoever has most, if the newcomer has less all the same.

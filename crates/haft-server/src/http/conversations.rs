@@ -186,7 +186,7 @@ pub(super) async fn add(
     let body = read(&app, body, ItemsBody::read)?;
     let items = kept(&app, &caller.owner, body.items).await?;
     // A run that is under way has read the conversation already.
-    let _lock = app.conversations.lock(&caller.owner, &id)?;
+    let _lock = app.conversations.lock(&caller.owner, &id).await?;
     let added = app.store.append_items(&caller.owner, &id, items.clone());
     if !added.await.map_err(store_failed)? {
         return Err(conversation_not_found(&id));

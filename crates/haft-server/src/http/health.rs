@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::get;
 use serde_json::json;
 
-use super::{caller, origin, reply};
+use super::{caller, door, origin, reply};
 use crate::app::App;
 use crate::health::Readiness;
 
@@ -27,14 +27,18 @@ async fn healthy() -> Response {
 }
 
 /// Whether requests can be served, and to those who may come in what is in the way.
-async fn ready(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+async fn ready(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
     let readiness = Readiness::of(&app).await;
     let status = if readiness.is_ready() {
         StatusCode::OK
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    let known = origin::allowed(&app, &headers).and_then(|_| caller::recognise(&app, &headers, ""));
+    app.keyring.refresh().await;
+    let known = door::check_headers(&app.options.limits, &uri, &headers)
+        .and_then(|()| door::check_host(&app, &uri, &headers))
+        .and_then(|()| origin::allowed(&app, &headers))
+        .and_then(|_| caller::recognise(&app, &headers, ""));
     let told = match known {
         Ok(_) => readiness,
         Err(_) => readiness.verdict(),

@@ -32,7 +32,7 @@ pub(super) async fn list_or_upgrade(
     let query = ItemsQuery::read(query.as_deref())?;
     let page = app.store.responses(Some(&caller.owner), query.page).await;
     let page = page.map_err(store_failed)?;
-    Ok(reply::ok(&Listed::of(page, caller.dialect)))
+    Ok(reply::ok(&Listed::of(&page, caller.dialect)))
 }
 
 /// Whether the client wants to go on over a WebSocket; some offer other protocols with every request.
@@ -55,7 +55,7 @@ struct Listed {
 }
 
 impl Listed {
-    fn of(page: ResponsePage, dialect: Dialect) -> Self {
+    fn of(page: &ResponsePage, dialect: Dialect) -> Self {
         // By what the store says: one that cannot be read is left out, and the next page goes on
         // behind it all the same.
         let id = |response: Option<&ListedResponse>| response.map(|it| it.id.clone());

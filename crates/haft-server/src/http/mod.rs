@@ -72,9 +72,16 @@ fn paths() -> Paths {
         .get("/models/{id}", models::retrieve)
 }
 
-/// The list of them.
+/// Paths outside of the envelope: they have doors of their own, and those who look are not counted.
+fn open_paths() -> Paths {
+    Paths::below("").get("/metrics", metrics::metrics)
+}
+
+/// The list of all of them.
 pub(crate) fn routes() -> Vec<Route> {
-    paths().into_routes()
+    let mut routes = paths().into_routes();
+    routes.extend(open_paths().into_routes());
+    routes
 }
 
 pub(crate) fn router(app: Arc<App>) -> Router {
@@ -83,8 +90,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
-        // Outside of the envelope: it has a door of its own, and those who look are not counted.
-        .route("/metrics", axum::routing::get(metrics::metrics))
+        .merge(open_paths().into_router())
         .with_state(Arc::clone(&app))
         // Beside the envelope: who asks for these has no key, and asks every few seconds.
         .merge(health::router(app))

@@ -20,7 +20,7 @@ use crate::history::Record;
 use crate::plan::Plan;
 use crate::stream::{Dialect, Translator};
 use crate::watch::RunWatch;
-use crate::wire::{BoundedSchemas, CreateRequest, Door, Include, ResponseResource, Vocabulary};
+use crate::wire::{BoundedSchemas, CreateRequest, Door, ResponseResource, Vocabulary};
 
 pub(super) async fn create(
     State(app): State<Arc<App>>,
@@ -95,7 +95,6 @@ pub(crate) struct Unadmitted {
     pub(crate) plan: Plan,
     pub(crate) translator: Translator,
     pub(crate) place: Place,
-    include: Include,
     pub(crate) compaction: Option<Compaction>,
     context: Vec<Record>,
     lock: Option<ConversationLock>,
@@ -109,7 +108,6 @@ impl Unadmitted {
             plan: self.plan,
             translator: self.translator,
             place: self.place,
-            include: self.include,
             compaction: self.compaction,
             context: self.context,
             so_far: self.so_far,
@@ -148,7 +146,6 @@ pub(crate) async fn arrange(
             input,
             is_stored: request.store,
         },
-        include: request.include,
         compaction,
         context: context.inherited.into_iter().chain(context.input).collect(),
         lock: context.lock.take(),

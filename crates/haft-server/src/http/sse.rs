@@ -57,8 +57,7 @@ pub(super) async fn answer(
         dialect,
         waiting: frames,
         is_over,
-        silence: Box::pin(sleep(keep_alive)),
-        keep_alive,
+        silence: Silence::new(keep_alive),
     }))
 }
 
@@ -110,8 +109,7 @@ pub(super) struct Frames<S> {
     dialect: Dialect,
     waiting: VecDeque<Bytes>,
     is_over: bool,
-    silence: Pin<Box<Sleep>>,
-    keep_alive: Duration,
+    silence: Silence,
 }
 
 impl<S: Source> Frames<S> {
@@ -121,8 +119,7 @@ impl<S: Source> Frames<S> {
             dialect,
             waiting: VecDeque::new(),
             is_over: false,
-            silence: Box::pin(sleep(keep_alive)),
-            keep_alive,
+            silence: Silence::new(keep_alive),
         }
     }
 }
@@ -134,8 +131,7 @@ impl<S: Source> Stream for Frames<S> {
         let this = &mut *self;
         loop {
             if let Some(frame) = this.waiting.pop_front() {
-                let next = Instant::now() + this.keep_alive;
-                this.silence.as_mut().reset(next);
+                this.silence.since = None;
                 return Poll::Ready(Some(Ok(frame)));
             }
             if this.is_over {
@@ -152,10 +148,41 @@ impl<S: Source> Stream for Frames<S> {
                     this.waiting.push_back(Bytes::from_static(DONE_FRAME));
                 }
                 Poll::Pending => {
-                    ready!(this.silence.as_mut().poll(cx));
+                    ready!(this.silence.poll(cx));
                     this.waiting.push_back(Bytes::from_static(KEEP_ALIVE_FRAME));
                 }
             }
+        }
+    }
+}
+
+/// The time in which nothing is said.
+struct Silence {
+    limit: Duration,
+    /// When it began; none while something is said.
+    since: Option<Instant>,
+    /// One timer for all of them: it is set anew when it goes off too early, not for every frame.
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Silence {
+    fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            since: None,
+            timer: Box::pin(sleep(limit)),
+        }
+    }
+
+    /// Ready when it has lasted too long.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let end = *self.since.get_or_insert_with(Instant::now) + self.limit;
+        loop {
+            ready!(self.timer.as_mut().poll(cx));
+            if self.timer.deadline() >= end {
+                return Poll::Ready(());
+            }
+            self.timer.as_mut().reset(end);
         }
     }
 }

@@ -61,6 +61,10 @@ pub(crate) struct Writer {
     pub(super) include: Include,
     next: u64,
     written: Vec<WireEvent>,
+    /// Whether nobody hears of the events: then they are only counted.
+    is_muted: bool,
+    /// Where events are written before it is known how long they are.
+    scratch: Vec<u8>,
 }
 
 impl Writer {
@@ -81,19 +85,37 @@ impl Writer {
         self.next = next;
     }
 
+    /// Only counts events from now on.
+    pub(crate) fn mute(&mut self) {
+        self.is_muted = true;
+    }
+
+    /// Whether somebody hears of the events.
+    pub(crate) fn is_heard(&self) -> bool {
+        !self.is_muted
+    }
+
     /// Writes an event. `body` is an object with at least one member.
     pub(crate) fn write(&mut self, kind: &'static str, body: &impl Serialize) {
         let sequence_number = self.next;
-        let mut json =
-            format!(r#"{{"type":"{kind}","sequence_number":{sequence_number}"#).into_bytes();
+        if self.is_muted {
+            self.next += 1;
+            return;
+        }
+        let json = &mut self.scratch;
+        json.clear();
+        for piece in [r#"{"type":""#, kind, r#"","sequence_number":"#] {
+            json.extend_from_slice(piece.as_bytes());
+        }
+        let mut written = serde_json::to_writer(&mut *json, &sequence_number).is_ok();
         let members = json.len();
-        let written = serde_json::to_writer(&mut json, body).is_ok();
+        written &= serde_json::to_writer(&mut *json, body).is_ok();
         // The brace of the body becomes the comma behind the members that every event has.
         if let Some(brace) = json.get_mut(members) {
             *brace = b',';
         }
         // Only maps with other keys than strings fail, and no body has one.
-        let (true, Ok(json)) = (written, String::from_utf8(json)) else {
+        let (true, Ok(json)) = (written, std::str::from_utf8(json)) else {
             tracing::error!(kind, "an event cannot be written");
             return;
         };

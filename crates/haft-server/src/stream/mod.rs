@@ -20,6 +20,6 @@ mod tests;
 pub(crate) use dialect::Dialect;
 pub(crate) use event::WireEvent;
 pub(crate) use frame::{DONE_FRAME, KEEP_ALIVE_FRAME, sse_frame};
-pub(crate) use items::{OutputItem, visible};
+pub(crate) use items::OutputItem;
 pub(crate) use snapshot::Snapshot;
 pub(crate) use translator::{Finished, Shown, Translation, Translator};

@@ -99,7 +99,8 @@ impl Translator {
         if let Some(last) = log.last() {
             translator.writer.continue_at(last.sequence_number + 1);
         }
-        translator.put_away = Some(put_away);
+        // Otherwise it goes on from within a turn, and everything counts.
+        translator.put_away = Some(put_away).filter(|_| !again.is_empty());
         if translator.has_begun {
             translator.resource.status = ResponseStatus::InProgress;
         }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use haft_core::{CallOutput, FinishReason, Item, ItemStatus, Role, ToolCall, Usage};
 use haft_engine::{End, EventKind};
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
@@ -108,6 +109,8 @@ impl Placing for Output {
 pub(crate) struct Finished {
     /// The resource, without its items.
     pub(crate) resource: ResponseResource,
+    /// The items as the client may see them.
+    pub(crate) shown: Vec<Value>,
     pub(crate) items: Vec<OutputItem>,
     /// The last events, the terminal one included: to be sent when the response is stored.
     pub(crate) events: Vec<WireEvent>,
@@ -158,18 +161,25 @@ impl Translator {
         }
     }
 
+    /// Nobody will hear of events: they are not written.
+    pub(crate) fn mute(&mut self) {
+        self.writer.mute();
+    }
+
     /// The first events: the response is there, and it is being worked on. Nothing where another
     /// process has told so.
     pub(crate) fn begin(&mut self) -> Vec<WireEvent> {
         if std::mem::replace(&mut self.has_begun, true) {
             return Vec::new();
         }
-        self.write_response("response.created");
         if self.resource.status == ResponseStatus::Queued {
-            self.write_response("response.queued");
+            self.write_response(&["response.created", "response.queued"]);
+            self.resource.status = ResponseStatus::InProgress;
+            self.write_response(&["response.in_progress"]);
+        } else {
+            self.resource.status = ResponseStatus::InProgress;
+            self.write_response(&["response.created", "response.in_progress"]);
         }
-        self.resource.status = ResponseStatus::InProgress;
-        self.write_response("response.in_progress");
         self.writer.take()
     }
 
@@ -187,13 +197,22 @@ impl Translator {
         self.has_run_tools
     }
 
-    fn write_response(&mut self, kind: &'static str) {
+    /// Tells the response as it is now, by each of these events.
+    fn write_response(&mut self, kinds: &[&'static str]) {
         #[derive(Serialize)]
         struct Lifecycle<'e> {
-            response: &'e ResponseResource,
+            response: &'e RawValue,
         }
-        let response = &self.resource;
-        self.writer.write(kind, &Lifecycle { response });
+        // Written once, however often it is told.
+        let response = if self.writer.is_heard() {
+            to_raw_value(&self.resource).unwrap_or_default()
+        } else {
+            Box::default()
+        };
+        for kind in kinds {
+            let response = &*response;
+            self.writer.write(kind, &Lifecycle { response });
+        }
     }
 
     /// Adds an item that stands in front of what the model writes.
@@ -548,9 +567,9 @@ impl Translator {
         let include = self.translation.include;
         let visible = items.iter().map(|item| items::visible(&item.json, include));
         self.resource.output = visible.collect();
-        self.write_response(kind);
-        self.resource.output = Vec::new();
+        self.write_response(&[kind]);
         Finished {
+            shown: std::mem::take(&mut self.resource.output),
             resource: self.resource,
             items,
             events: self.writer.take(),

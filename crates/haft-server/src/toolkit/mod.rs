@@ -25,7 +25,7 @@ use names::{Identity, Names};
 pub(crate) use renamed::of_type;
 
 /// What becomes of hosted tool types that nobody provides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnsupportedTools {
     /// `web_search` is left out with a warning, because coding agents send it unasked; every other

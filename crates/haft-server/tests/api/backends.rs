@@ -126,14 +126,15 @@ async fn breakers_and_retries_do_not_add_up_to_minutes() {
         Arc::new(Member::new(name, Backend::from(model)).breaker(BreakerSettings::default()))
     };
     let pool = Arc::new(Pool::new(member("near", &near), [member("far", &far)]));
-    for (expected, most) in [(5, 30), (7, 31)] {
+    // Five attempts open both; then one trial or two fit into the time that a request is given.
+    for (expected, most) in [(5..=5, 30), (6..=7, 31)] {
         let began = tokio::time::Instant::now();
         let outcome = Run::new(Arc::clone(&pool)).user("hi").await.unwrap();
         assert!(matches!(outcome.end, End::Failed { .. }));
         let took = began.elapsed().as_secs();
         assert!(took <= most, "{took} seconds");
-        let counts = (near.received().len(), far.received().len());
-        assert_eq!(counts, (expected, expected));
+        let (near, far) = (near.received().len(), far.received().len());
+        assert!(expected.contains(&near) && near == far, "{near} {far}");
     }
 }
 

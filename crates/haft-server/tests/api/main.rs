@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod access;
 mod attack;
 mod backends;
 mod breaks;
@@ -13,6 +14,7 @@ mod errors;
 mod health;
 #[path = "../../src/stream/legal.rs"]
 mod legal;
+mod limits;
 mod lists;
 mod names;
 mod plain;
@@ -22,6 +24,7 @@ mod state;
 mod stopping;
 mod streaming;
 mod support;
+mod tenants;
 mod tools;
 mod truncation;
 mod watch;

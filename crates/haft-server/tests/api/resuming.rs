@@ -278,6 +278,54 @@ async fn a_run_that_is_killed_again_and_again_within_one_answer_goes_on() {
 }
 
 #[tokio::test]
+async fn a_run_that_is_killed_within_a_call_and_behind_it_keeps_the_call() {
+    for has_stream in [true, false] {
+        let read_only = || Annotations {
+            read_only: true,
+            ..Annotations::default()
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let (tool, seen) = slow(read_only(), true);
+        let first = Setup::of(model([call("slow", json!({}))])).tools([tool]);
+        let first = first.on_disk(directory.path()).serve().await;
+        let body = json!({"input": "go", "background": true, "stream": has_stream,
+            "tools": [{"type": "haft:slow"}]});
+        let (id, _) = if has_stream {
+            told_up_to(&first, &body, "response.output_item.added").await
+        } else {
+            let queued = first.create(body).await;
+            (queued["id"].as_str().unwrap().to_owned(), Vec::new())
+        };
+        soon(&seen.started, Duration::from_secs(5)).await;
+        let copy = remains(directory.path());
+
+        let (tool, _) = slow(read_only(), false);
+        let hangs = model([fault(Fault::Hang)]);
+        let second = Setup::of(hangs.clone()).tools([tool]).on_disk(copy.path());
+        let second = second.serve().await;
+        let asked = async {
+            while hangs.received().is_empty() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let patience = Duration::from_secs(10);
+        tokio::time::timeout(patience, asked).await.unwrap();
+        let copy = remains(copy.path());
+        drop(second);
+
+        let (tool, again) = slow(read_only(), false);
+        let third = Setup::of(model([say("done")]))
+            .tools([tool])
+            .on_disk(copy.path());
+        let third = third.serve().await;
+        let done = third.settled(&json!(id)).await;
+        assert_eq!(done["status"], "completed", "{done}");
+        assert_eq!(item_types(&done), ["haft:slow", "message"]);
+        assert_eq!(again.runs.load(Ordering::SeqCst), 0);
+    }
+}
+
+#[tokio::test]
 async fn a_run_goes_on_although_what_it_goes_on_from_was_deleted() {
     let directory = tempfile::tempdir().unwrap();
     let first = model([say("one"), fault(Fault::Hang)]);

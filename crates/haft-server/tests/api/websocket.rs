@@ -18,13 +18,16 @@ use crate::support::{Served, Setup, function, item_types, kinds, serve};
 use crate::tools::{echo, endless, soon};
 
 /// A client's end of a connection.
-struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 async fn connect(served: &Served) -> Socket {
     connect_with(served, &[]).await.unwrap()
 }
 
-async fn connect_with(served: &Served, headers: &[(&str, &str)]) -> Result<Socket, Error> {
+pub(crate) async fn connect_with(
+    served: &Served,
+    headers: &[(&str, &str)],
+) -> Result<Socket, Error> {
     let address = served.base.replacen("http", "ws", 1);
     let mut request = format!("{address}/responses")
         .into_client_request()
@@ -38,18 +41,18 @@ async fn connect_with(served: &Served, headers: &[(&str, &str)]) -> Result<Socke
 }
 
 impl Socket {
-    async fn send(&mut self, message: &Value) {
+    pub(crate) async fn send(&mut self, message: &Value) {
         let text = Message::Text(message.to_string().into());
         self.0.send(text).await.unwrap();
     }
 
-    async fn create(&mut self, mut body: Value) {
+    pub(crate) async fn create(&mut self, mut body: Value) {
         body["type"] = "response.create".into();
         self.send(&body).await;
     }
 
     /// The next message; none when it is closed.
-    async fn next(&mut self) -> Option<Value> {
+    pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             let next = tokio::time::timeout(Duration::from_secs(10), self.0.next()).await;
             match next.expect("nothing comes") {
@@ -64,7 +67,7 @@ impl Socket {
     }
 
     /// The messages of one turn: a legal stream, or one error.
-    async fn turn(&mut self) -> Vec<Value> {
+    pub(crate) async fn turn(&mut self) -> Vec<Value> {
         let mut messages = Vec::new();
         loop {
             let message = self.next().await.expect("the connection was closed");
@@ -86,14 +89,14 @@ impl Socket {
     }
 
     /// A turn that gives a response.
-    async fn response(&mut self, body: Value) -> Value {
+    pub(crate) async fn response(&mut self, body: Value) -> Value {
         self.create(body).await;
         let turn = self.turn().await;
         turn.last().unwrap()["response"].clone()
     }
 
     /// A turn that gives an error: status, code, param.
-    async fn refused(&mut self) -> (u64, String, Option<String>) {
+    pub(crate) async fn refused(&mut self) -> (u64, String, Option<String>) {
         let turn = self.turn().await;
         let message = &turn[0];
         assert_eq!(message["type"], "error", "{message}");

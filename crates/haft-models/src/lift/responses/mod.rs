@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::{Events, Flow, Lift, broken_off, not_json};
 use crate::frame::SseEvent;
 use crate::http::in_stream;
-use crate::wire::responses::{Event, Response, read_item};
+use crate::wire::responses::{Delta, Event, Response, read_item};
 use crate::wire::{logprobs, text};
 use items::Items;
 use seen::{Channel, kind_of};
@@ -37,12 +37,46 @@ enum End {
     Failed,
 }
 
+/// What an event says of an item.
+struct Told<'e> {
+    channel: Channel,
+    text: &'e str,
+    item_id: Option<&'e str>,
+    /// The server's `output_index`.
+    place: Option<u64>,
+    /// The server's `summary_index`.
+    part: Option<u64>,
+    logprobs: Option<&'e RawValue>,
+    /// Whether it repeats all that the pieces said.
+    is_whole: bool,
+}
+
+/// What an event adds to, and whether it is the end of it; none if it brings nothing.
+fn channel_of(kind: &str) -> Option<(Channel, bool)> {
+    Some(match kind {
+        "output_text.delta" => (Channel::Text, false),
+        "output_text.done" => (Channel::Text, true),
+        "refusal.delta" => (Channel::Refusal, false),
+        "refusal.done" => (Channel::Refusal, true),
+        "reasoning_summary_text.delta" => (Channel::Summary(0), false),
+        "reasoning_summary_text.done" => (Channel::Summary(0), true),
+        "reasoning_text.delta" | "reasoning.delta" => (Channel::Thoughts, false),
+        "reasoning_text.done" | "reasoning.done" => (Channel::Thoughts, true),
+        "function_call_arguments.delta" => (Channel::Arguments, false),
+        "function_call_arguments.done" => (Channel::Arguments, true),
+        _ => return None,
+    })
+}
+
 impl Lift for ResponsesLift {
     type Frame = SseEvent;
 
     fn take(&mut self, frame: SseEvent, out: &mut Events) -> Result<Flow, ModelError> {
         if frame.data.trim() == "[DONE]" {
             return Ok(Flow::Over);
+        }
+        if self.take_delta(&frame, out) {
+            return Ok(Flow::More);
         }
         let event: Event<'_> =
             serde_json::from_str(&frame.data).map_err(|_| not_json(&frame.data))?;
@@ -124,53 +158,85 @@ impl ResponsesLift {
         Ok(())
     }
 
+    /// Takes an event that brings a piece in its usual form; false if it is another.
+    fn take_delta(&mut self, frame: &SseEvent, out: &mut Events) -> bool {
+        let may_be = frame.event.is_empty() || frame.event.ends_with(".delta");
+        if !may_be || self.is_finished {
+            return false;
+        }
+        let Ok(delta) = serde_json::from_str::<Delta<'_>>(&frame.data) else {
+            return false;
+        };
+        let kind = delta.kind.0.strip_prefix("response.");
+        let Some((channel, false)) = kind.and_then(channel_of) else {
+            return false;
+        };
+        let told = Told {
+            channel,
+            text: &delta.delta.0,
+            item_id: delta.item_id.as_ref().map(|id| &*id.0),
+            place: delta.output_index,
+            part: delta.summary_index,
+            logprobs: delta.logprobs,
+            is_whole: false,
+        };
+        self.tell(&told, out);
+        true
+    }
+
     /// A piece of an item; every other event is nobody's concern here.
     fn piece(&mut self, kind: &str, event: &Event<'_>, out: &mut Events) {
-        let (channel, whole) = match kind {
-            "output_text.delta" => (Channel::Text, None),
-            "output_text.done" => (Channel::Text, event.text),
-            "refusal.delta" => (Channel::Refusal, None),
-            "refusal.done" => (Channel::Refusal, event.refusal),
-            "reasoning_summary_text.delta" => (Channel::Summary(0), None),
-            "reasoning_summary_text.done" => (Channel::Summary(0), event.text),
-            "reasoning_text.delta" | "reasoning.delta" => (Channel::Thoughts, None),
-            "reasoning_text.done" | "reasoning.done" => (Channel::Thoughts, event.text),
-            "function_call_arguments.delta" => (Channel::Arguments, None),
-            "function_call_arguments.done" => (Channel::Arguments, event.arguments),
-            _ => return,
+        let Some((channel, is_end)) = channel_of(kind) else {
+            return;
         };
-        let is_whole = whole.is_some();
+        let whole = match channel {
+            _ if !is_end => None,
+            Channel::Refusal => event.refusal,
+            Channel::Arguments => event.arguments,
+            _ => event.text,
+        };
         let Some(piece) = text(whole.or(event.delta)) else {
             return;
         };
-        let Some(index) = self.find(channel, event, out) else {
+        let item_id = text(event.item_id);
+        let told = Told {
+            channel,
+            text: &piece,
+            item_id: item_id.as_deref(),
+            place: place(event),
+            part: event.summary_index.as_ref().and_then(Value::as_u64),
+            logprobs: event.logprobs,
+            is_whole: whole.is_some(),
+        };
+        self.tell(&told, out);
+    }
+
+    fn tell(&mut self, told: &Told<'_>, out: &mut Events) {
+        let Some(index) = self.find(told, out) else {
             return;
         };
-        let channel = match channel {
-            Channel::Summary(_) => {
-                let part = event.summary_index.as_ref().and_then(Value::as_u64);
-                Channel::Summary(self.items.summary_part(index, part))
-            }
+        let channel = match told.channel {
+            Channel::Summary(_) => Channel::Summary(self.items.summary_part(index, told.part)),
             other => other,
         };
-        if channel == Channel::Text && !is_whole {
-            self.items.weigh(index, logprobs(event.logprobs));
+        if channel == Channel::Text && !told.is_whole {
+            self.items.weigh(index, logprobs(told.logprobs));
         }
         // A `done` repeats what the deltas said; it counts only where there were none.
-        if !is_whole || self.items.is_silent(index, channel) {
-            self.items.say(index, channel, &piece, out);
+        if !told.is_whole || self.items.is_silent(index, channel) {
+            self.items.say(index, channel, told.text, out);
         }
     }
 
     /// The item that a piece belongs to. Text and thoughts may come without their item having been
     /// announced; a call may not, for its name would be unknown: it is taken when it is whole.
-    fn find(&mut self, channel: Channel, event: &Event<'_>, out: &mut Events) -> Option<usize> {
-        let item_id = text(event.item_id).filter(|id| !id.is_empty());
-        let known = self.items.taking(channel, item_id.as_deref(), place(event));
-        if known.is_some() || channel == Channel::Arguments {
+    fn find(&mut self, told: &Told<'_>, out: &mut Events) -> Option<usize> {
+        let item_id = told.item_id.filter(|id| !id.is_empty());
+        let known = self.items.taking(told.channel, item_id, told.place);
+        if known.is_some() || told.channel == Channel::Arguments {
             return known;
         }
-        let kind = match channel {
+        let kind = match told.channel {
             Channel::Summary(_) | Channel::Thoughts => ItemKind::Reasoning,
             _ => ItemKind::Message,
         };
@@ -181,7 +247,8 @@ impl ResponsesLift {
                 model: None,
             });
         }
-        Some(self.items.open(kind, item_id, place(event), out))
+        let item_id = item_id.map(str::to_owned);
+        Some(self.items.open(kind, item_id, told.place, out))
     }
 
     fn terminal(

@@ -9,7 +9,8 @@ use haft_core::{
     CallOutput, Capabilities, ContentPart, FunctionCallOutput, Item, Message, Reasoning, RenderKey,
     Role, UnsupportedContent,
 };
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::input::{self, Input};
@@ -20,7 +21,7 @@ use crate::lift::{REASONING_FIELD, WIRE_ID};
 const NOTES: [&str; 3] = ["recovered", REASONING_FIELD, WIRE_ID];
 
 /// Which thoughts are sent back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ThoughtsBack {

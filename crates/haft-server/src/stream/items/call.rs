@@ -139,11 +139,16 @@ impl OpenCall {
 fn write_delta(kind: &'static str, delta: &str, place: &Place, writer: &mut Writer) {
     #[derive(Serialize)]
     struct Delta<'e> {
-        #[serde(flatten)]
-        place: &'e Place,
+        item_id: &'e str,
+        output_index: usize,
         delta: &'e str,
     }
-    writer.write(kind, &Delta { place, delta });
+    let delta = Delta {
+        item_id: &place.item_id,
+        output_index: place.output_index,
+        delta,
+    };
+    writer.write(kind, &delta);
 }
 
 /// A call as an item; `text` is what the model wrote for it.

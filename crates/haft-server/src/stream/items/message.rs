@@ -38,19 +38,43 @@ impl PartKind {
 }
 
 #[derive(Serialize)]
-struct PartEvent<'e> {
-    #[serde(flatten)]
-    place: &'e Place,
+struct TextDone<'e> {
+    item_id: &'e str,
+    output_index: usize,
     content_index: usize,
-    part: &'e Value,
+    text: &'e str,
+    logprobs: &'e [Value],
+}
+
+fn write_part(
+    kind: &'static str,
+    place: &Place,
+    content_index: usize,
+    part: &Value,
+    writer: &mut Writer,
+) {
+    #[derive(Serialize)]
+    struct PartEvent<'e> {
+        item_id: &'e str,
+        output_index: usize,
+        content_index: usize,
+        part: &'e Value,
+    }
+    let event = PartEvent {
+        item_id: &place.item_id,
+        output_index: place.output_index,
+        content_index,
+        part,
+    };
+    writer.write(kind, &event);
 }
 
 impl OpenMessage {
     pub(super) fn text(&mut self, text: &str, place: &Place, writer: &mut Writer) {
         #[derive(Serialize)]
         struct Told<'e> {
-            #[serde(flatten)]
-            place: &'e Place,
+            item_id: &'e str,
+            output_index: usize,
             content_index: usize,
             delta: &'e str,
             logprobs: [(); 0],
@@ -60,7 +84,8 @@ impl OpenMessage {
         }
         self.open_part(PartKind::Text, place, writer).push_str(text);
         let delta = Told {
-            place,
+            item_id: &place.item_id,
+            output_index: place.output_index,
             content_index: self.closed.len(),
             delta: text,
             logprobs: [],
@@ -71,8 +96,8 @@ impl OpenMessage {
     pub(super) fn refusal(&mut self, text: &str, place: &Place, writer: &mut Writer) {
         #[derive(Serialize)]
         struct Told<'e> {
-            #[serde(flatten)]
-            place: &'e Place,
+            item_id: &'e str,
+            output_index: usize,
             content_index: usize,
             delta: &'e str,
         }
@@ -82,7 +107,8 @@ impl OpenMessage {
         self.open_part(PartKind::Refusal, place, writer)
             .push_str(text);
         let delta = Told {
-            place,
+            item_id: &place.item_id,
+            output_index: place.output_index,
             content_index: self.closed.len(),
             delta: text,
         };
@@ -92,17 +118,17 @@ impl OpenMessage {
     /// The open part of this kind, opened where there is none.
     fn open_part(&mut self, kind: PartKind, place: &Place, writer: &mut Writer) -> &mut String {
         if self.open.as_ref().is_some_and(|open| open.kind != kind) {
-            self.close_part(&Extras::default(), place, writer);
+            self.close_part(Extras::default(), place, writer);
         }
         let content_index = self.closed.len();
         let open = self.open.get_or_insert_with(|| {
-            let part = &kind.part("");
-            let added = PartEvent {
+            write_part(
+                "response.content_part.added",
                 place,
                 content_index,
-                part,
-            };
-            writer.write("response.content_part.added", &added);
+                &kind.part(""),
+                writer,
+            );
             OpenPart {
                 kind,
                 text: String::new(),
@@ -111,12 +137,13 @@ impl OpenMessage {
         &mut open.text
     }
 
-    fn close_part(&mut self, extras: &Extras, place: &Place, writer: &mut Writer) {
+    fn close_part(&mut self, extras: Extras, place: &Place, writer: &mut Writer) {
         let Some(open) = self.open.take() else {
             return;
         };
         let content_index = self.closed.len();
         let mut part = open.kind.part(&open.text);
+        let mut has_logprobs = false;
         let (item_id, output_index) = (&place.item_id, place.output_index);
         match open.kind {
             PartKind::Text => {
@@ -128,18 +155,22 @@ impl OpenMessage {
                     });
                     writer.write("response.output_text.annotation.added", &added);
                 }
-                part["annotations"] = extras.annotations.clone().into();
-                part["logprobs"] = extras.logprobs.clone().into();
                 let logprobs: &[Value] = if writer.include.logprobs {
                     &extras.logprobs
                 } else {
                     &[]
                 };
-                let done = json!({
-                    "item_id": item_id, "output_index": output_index,
-                    "content_index": content_index, "text": open.text, "logprobs": logprobs,
-                });
+                let done = TextDone {
+                    item_id,
+                    output_index,
+                    content_index,
+                    text: &open.text,
+                    logprobs,
+                };
                 writer.write("response.output_text.done", &done);
+                has_logprobs = !extras.logprobs.is_empty();
+                part["annotations"] = extras.annotations.into();
+                part["logprobs"] = extras.logprobs.into();
             }
             PartKind::Refusal => {
                 let done = json!({
@@ -149,16 +180,25 @@ impl OpenMessage {
                 writer.write("response.refusal.done", &done);
             }
         }
-        let mut visible = part.clone();
-        if !writer.include.logprobs && open.kind == PartKind::Text {
+        if writer.is_heard() && has_logprobs && !writer.include.logprobs {
+            let mut visible = part.clone();
             visible["logprobs"] = json!([]);
+            write_part(
+                "response.content_part.done",
+                place,
+                content_index,
+                &visible,
+                writer,
+            );
+        } else {
+            write_part(
+                "response.content_part.done",
+                place,
+                content_index,
+                &part,
+                writer,
+            );
         }
-        let done = PartEvent {
-            place,
-            content_index,
-            part: &visible,
-        };
-        writer.write("response.content_part.done", &done);
         self.closed.push(part);
     }
 
@@ -193,7 +233,7 @@ impl OpenMessage {
             // A model that returns nothing at all has still answered.
             self.open_part(PartKind::Text, place, writer);
         }
-        self.close_part(&extras, place, writer);
+        self.close_part(extras, place, writer);
         let mut json = head(&place.item_id, "message");
         json.insert("role".into(), "assistant".into());
         json.insert("content".into(), std::mem::take(&mut self.closed).into());

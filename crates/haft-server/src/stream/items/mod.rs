@@ -151,7 +151,11 @@ pub(crate) fn visible(item: &Value, include: Include) -> Value {
 
 /// Tells that an item is done.
 pub(super) fn finish(place: Place, json: Value, writer: &mut Writer) -> OutputItem {
-    let visible = visible(&json, writer.include);
+    let visible = if writer.is_heard() {
+        visible(&json, writer.include)
+    } else {
+        Value::Null
+    };
     write_item("response.output_item.done", &place, &visible, writer);
     OutputItem {
         id: place.item_id,

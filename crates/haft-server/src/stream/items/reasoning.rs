@@ -30,8 +30,8 @@ impl OpenReasoning {
     pub(super) fn thought(&mut self, text: &str, place: &Place, writer: &mut Writer) {
         #[derive(Serialize)]
         struct Told<'e> {
-            #[serde(flatten)]
-            place: &'e Place,
+            item_id: &'e str,
+            output_index: usize,
             content_index: usize,
             delta: &'e str,
         }
@@ -53,7 +53,8 @@ impl OpenReasoning {
             open.push_str(text);
         }
         let delta = Told {
-            place,
+            item_id: &place.item_id,
+            output_index: place.output_index,
             content_index: self.content.len() - 1,
             delta: text,
         };
@@ -63,8 +64,8 @@ impl OpenReasoning {
     pub(super) fn summary(&mut self, part: usize, text: &str, place: &Place, writer: &mut Writer) {
         #[derive(Serialize)]
         struct Told<'e> {
-            #[serde(flatten)]
-            place: &'e Place,
+            item_id: &'e str,
+            output_index: usize,
             summary_index: usize,
             delta: &'e str,
         }
@@ -87,7 +88,8 @@ impl OpenReasoning {
         }
         self.told.entry(part).or_default().push_str(text);
         let delta = Told {
-            place,
+            item_id: &place.item_id,
+            output_index: place.output_index,
             summary_index: self.summary.len() - 1,
             delta: text,
         };

@@ -1,0 +1,301 @@
+//! A conversation with the engine of this process: no server, nothing stored.
+
+use std::collections::VecDeque;
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
+use haft::models::http::Http;
+use haft::models::{ModelConfig, pools, process_environment};
+use haft::{
+    ApprovalRequest, Approver, Binding, BoxFuture, Decision, End, Item, LoopOptions, Model,
+    RunBuilder, RunEvent, RunStream, Session, ToolName, Value,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::answer::{Answer, AnswerEnd, Reply};
+use super::approval::{AskAlways, Question, Word};
+use super::desk::Desk;
+use crate::arguments::{ChatArguments, ModelChoice, ServeArguments};
+use crate::catalogue;
+use crate::failure::Failure;
+use crate::serve::{Door, choice, configured};
+
+/// Questions that wait for an answer at the same time; there are no more calls than that.
+const MAX_QUESTIONS: usize = 64;
+
+/// The engine, its models, and the conversation so far.
+pub(super) struct Engine {
+    models: Vec<Candidate>,
+    /// Which of them answers.
+    current: usize,
+    binding: Binding,
+    instructions: Option<String>,
+    options: LoopOptions,
+    asks_always: bool,
+    session: Session,
+}
+
+impl Engine {
+    /// As the arguments and this folder's configuration say.
+    pub(super) async fn open(arguments: &ChatArguments) -> Result<Self, Box<dyn Error>> {
+        // `--model` may name an entry of the configuration as well as an adapter and a model.
+        let flag = arguments.model.as_deref();
+        let by_adapter = flag.and_then(|name| name.parse::<ModelChoice>().ok());
+        let serve = ServeArguments {
+            config: arguments.remote.config.clone(),
+            model: by_adapter.clone(),
+            ..ServeArguments::default()
+        };
+        let (config, choice) = configured(serve, Door::None, &process_environment).await?;
+        let (catalog, names) = catalogue::hosted_here(config.search_files, &config.data_dir)?;
+        let wanted = wanted(&names, arguments.tools.as_deref())?;
+        let binding = catalog.snapshot().bind().tools(wanted).build()?;
+        let name = match (flag, by_adapter) {
+            (Some(name), None) => name.to_owned(),
+            _ => choice.default_model.clone(),
+        };
+        let models = candidates(&choice.models)?;
+        Ok(Self {
+            current: find(&models, &name)?,
+            models,
+            binding,
+            instructions: arguments.instructions.clone(),
+            options: config.loop_options,
+            asks_always: arguments.ask,
+            session: Session::new(),
+        })
+    }
+
+    /// Who answers.
+    pub(super) fn name(&self) -> &str {
+        &self.models[self.current].name
+    }
+
+    /// Who else could.
+    pub(super) fn models(&self) -> Vec<String> {
+        self.models.iter().map(|model| model.name.clone()).collect()
+    }
+
+    /// Lets another model answer.
+    pub(super) fn choose(&mut self, name: &str) -> Result<(), Box<dyn Error>> {
+        let known = find(&self.models, name);
+        self.current = match (known, name.parse::<ModelChoice>()) {
+            (Ok(at), _) => at,
+            (Err(_), Ok(flag)) => {
+                let config = choice::by_flag(&flag, &process_environment)?;
+                self.models.extend(candidates(&[config])?);
+                self.models.len() - 1
+            }
+            (Err(failure), Err(_)) => return Err(failure.into()),
+        };
+        Ok(())
+    }
+
+    /// The tools, with a line about each.
+    pub(super) fn tools(&self) -> Vec<(String, String)> {
+        let tools = self.binding.tools_for_llm();
+        let told = tools.map(|tool| (tool.name().to_string(), tool.brief().to_owned()));
+        told.collect()
+    }
+
+    /// Forgets what was said.
+    pub(super) fn begin_anew(&mut self) {
+        self.session = Session::new();
+    }
+
+    /// Answers a message.
+    pub(super) async fn answer(
+        &mut self,
+        message: &str,
+        desk: &mut Desk,
+    ) -> Result<Reply, Box<dyn Error>> {
+        let (asker, mut questions) = Asker::new();
+        let mut run = RunBuilder::new(Arc::clone(&self.models[self.current].model))
+            .binding(self.binding.clone())
+            .session(self.session.clone())
+            .options(self.options.clone())
+            .approver(asker)
+            .user(message);
+        if let Some(instructions) = &self.instructions {
+            run = run.instructions(instructions.as_str());
+        }
+        if self.asks_always {
+            run = run.policy(AskAlways);
+        }
+        let mut stream = run.start()?;
+        let mut was_stopped = false;
+        desk.vigil.begin("waiting for the model");
+        loop {
+            tokio::select! {
+                event = stream.next() => match event {
+                    Some(event) => show(desk, &event)?,
+                    None => break,
+                },
+                Some(question) = questions.recv() => {
+                    if ask(desk, &mut stream, question).await? == Word::Quit {
+                        was_stopped = true;
+                        stream.cancel().cancel();
+                    }
+                }
+                () = desk.interrupts.next() => {
+                    if was_stopped {
+                        return Ok(Reply::Leave);
+                    }
+                    was_stopped = true;
+                    stream.cancel().cancel();
+                }
+                () = desk.vigil.due() => desk.vigil.show(),
+            }
+        }
+        desk.vigil.end();
+        let outcome = stream.finish().await;
+        let before = self.session.items().len();
+        let added: Vec<&Item> = outcome.session.items().skip(before).collect();
+        let items = added.iter().map(serde_json::to_value);
+        let items: Vec<Value> = items.collect::<Result<_, _>>()?;
+        let end = match &outcome.end {
+            End::Completed => AnswerEnd::Completed,
+            End::Incomplete { message, .. } => AnswerEnd::Incomplete(message.clone()),
+            End::Cancelled => AnswerEnd::Stopped,
+            other => AnswerEnd::Failed(other.summary().to_string()),
+        };
+        let is_lost = matches!(end, AnswerEnd::Failed(_)) && added.len() < 2;
+        let usage = outcome.usage;
+        if !is_lost {
+            // A question that nobody heard need not be heard before the next one.
+            self.session = outcome.session;
+        }
+        Ok(Reply::Answer(Answer {
+            end,
+            items,
+            usage,
+            response_id: None,
+        }))
+    }
+}
+
+/// Shows an event, and that more is waited for.
+fn show(desk: &mut Desk, event: &RunEvent) -> io::Result<()> {
+    desk.vigil.end();
+    desk.screen.show(event)?;
+    if !desk.screen.is_in_words() {
+        desk.vigil.begin("waiting for the model and its tools");
+    }
+    Ok(())
+}
+
+/// Asks about a call. Meanwhile the run goes on: its clocks do not stand still.
+async fn ask(desk: &mut Desk, stream: &mut RunStream, asked: Asked) -> io::Result<Word> {
+    let question = Question {
+        tool: asked.request.definition.name().as_str(),
+        arguments: &asked.request.arguments,
+        reason: &asked.request.reason,
+    };
+    let mut held = VecDeque::new();
+    let mut is_over = false;
+    let word = {
+        let mut judged = std::pin::pin!(desk.judge(&question));
+        loop {
+            tokio::select! {
+                word = &mut judged => break word?,
+                event = stream.next(), if !is_over => match event {
+                    Some(event) => held.push_back(event),
+                    None => is_over = true,
+                },
+            }
+        }
+    };
+    let decision = match &word {
+        Word::Yes | Word::Always => Decision::Allow,
+        Word::No(reason) => Decision::Deny(reason.clone()),
+        Word::Quit => Decision::Deny(None),
+    };
+    if asked.reply.send(decision).is_err() {
+        desk.screen
+            .note("the answer came too late: nobody waits for it any more")?;
+    }
+    for event in held {
+        desk.screen.show(&event)?;
+    }
+    desk.vigil.begin("waiting for the model and its tools");
+    Ok(word)
+}
+
+/// A question on its way to the person.
+struct Asked {
+    request: ApprovalRequest,
+    reply: oneshot::Sender<Decision>,
+}
+
+/// Passes questions on to whoever holds the conversation.
+struct Asker(mpsc::Sender<Asked>);
+
+impl Asker {
+    fn new() -> (Self, mpsc::Receiver<Asked>) {
+        let (sender, receiver) = mpsc::channel(MAX_QUESTIONS);
+        (Self(sender), receiver)
+    }
+}
+
+impl Approver for Asker {
+    fn ask(&self, request: ApprovalRequest) -> BoxFuture<'_, Decision> {
+        Box::pin(async move {
+            let (reply, decision) = oneshot::channel();
+            let sent = self.0.send(Asked { request, reply }).await;
+            match sent {
+                Ok(()) => decision.await.unwrap_or(Decision::Deny(None)),
+                Err(_) => Decision::Deny(None),
+            }
+        })
+    }
+}
+
+/// The tools that are wanted, by name or by type; all of them if nothing is said.
+fn wanted(names: &[ToolName], said: Option<&[String]>) -> Result<Vec<ToolName>, Failure> {
+    let Some(said) = said else {
+        return Ok(names.to_vec());
+    };
+    let said = said.iter().filter(|it| *it != "none");
+    said.map(|said| {
+        let bare = said.strip_prefix(catalogue::PREFIX).unwrap_or(said);
+        let found = names.iter().find(|name| name.as_str() == bare);
+        found.cloned().ok_or_else(|| {
+            let known: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            Failure::new(format!("there is no tool `{said}` here"))
+                .remedy(format!("there is {}, or `none`", known.join(", ")))
+        })
+    })
+    .collect()
+}
+
+/// A model that may answer.
+struct Candidate {
+    name: String,
+    aliases: Vec<String>,
+    model: Arc<dyn Model>,
+}
+
+/// The models, each with those that stand in for it.
+fn candidates(configs: &[ModelConfig]) -> Result<Vec<Candidate>, Failure> {
+    let pools = pools(configs, &process_environment, &Http::default());
+    let pools = pools.map_err(|error| Failure::new(error.to_string()))?;
+    let candidates = configs.iter().zip(pools).map(|(config, pool)| Candidate {
+        name: config.name.clone(),
+        aliases: config.aliases.clone(),
+        model: Arc::new(pool),
+    });
+    Ok(candidates.collect())
+}
+
+/// The place of the model of this name.
+fn find(models: &[Candidate], name: &str) -> Result<usize, Failure> {
+    let is_named = |it: &Candidate| it.name == name || it.aliases.iter().any(|it| it == name);
+    models.iter().position(is_named).ok_or_else(|| {
+        let known: Vec<_> = models.iter().map(|it| format!("`{}`", it.name)).collect();
+        Failure::new(format!("there is no model `{name}`")).remedy(format!(
+            "take one of {}, or write `ADAPTER:NAME`, such as `ollama:qwen3:8b`",
+            known.join(", ")
+        ))
+    })
+}

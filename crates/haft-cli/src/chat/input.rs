@@ -1,0 +1,158 @@
+//! What is typed, line by line: at a terminal with an editor, elsewhere as it comes.
+//!
+//! Reading blocks, so a thread does it. It reads only when it is asked to: in between the terminal
+//! belongs to whoever prints.
+
+use std::io::{self, BufRead as _, Read as _};
+use std::sync::mpsc;
+use std::thread;
+
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::Validator;
+use rustyline::{Config, Context, Editor, Helper};
+use tokio::sync::oneshot;
+
+use super::command::COMMANDS;
+
+/// How long a line may be; the API takes no longer text.
+const MAX_LINE_BYTES: u64 = 10 * 1024 * 1024;
+
+/// What somebody did.
+#[derive(Debug)]
+pub(super) enum Typed {
+    Line(String),
+    /// Ctrl-C, with or without something in the line.
+    Interrupted,
+    /// Ctrl-D, or the end of the pipe.
+    End,
+}
+
+/// A line that is wanted.
+struct Wanted {
+    prompt: String,
+    /// Whether it can be had again with the arrow keys.
+    is_remembered: bool,
+    reply: oneshot::Sender<io::Result<Typed>>,
+}
+
+/// Where lines come from.
+pub(super) struct Input {
+    wanted: mpsc::Sender<Wanted>,
+}
+
+impl Input {
+    /// The terminal, with an editor: arrow keys, a history of this conversation, and Tab.
+    pub(super) fn terminal() -> io::Result<Self> {
+        let config = Config::builder().auto_add_history(false).build();
+        let mut editor = Editor::<Commands, DefaultHistory>::with_config(config)
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        editor.set_helper(Some(Commands));
+        Self::over(move |wanted| match editor.readline(&wanted.prompt) {
+            Ok(line) => {
+                if wanted.is_remembered && !line.trim().is_empty() {
+                    // What cannot be remembered can still be said.
+                    let _ = editor.add_history_entry(&line);
+                }
+                Ok(Typed::Line(line))
+            }
+            Err(ReadlineError::Eof) => Ok(Typed::End),
+            Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted),
+            Err(ReadlineError::Io(error)) => Err(error),
+            Err(error) => Err(io::Error::other(error.to_string())),
+        })
+    }
+
+    /// Standard input as it comes.
+    pub(super) fn pipe() -> io::Result<Self> {
+        Self::over(|_| {
+            let mut line = Vec::new();
+            let mut input = io::stdin().lock().take(MAX_LINE_BYTES + 1);
+            input.read_until(b'\n', &mut line)?;
+            if line.is_empty() {
+                return Ok(Typed::End);
+            }
+            if line.len() as u64 > MAX_LINE_BYTES {
+                let words = format!("a line has more than {MAX_LINE_BYTES} bytes");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, words));
+            }
+            let line = String::from_utf8(line).map_err(|_| {
+                let words = "standard input is not UTF-8: write the messages as UTF-8";
+                io::Error::new(io::ErrorKind::InvalidData, words)
+            })?;
+            let line = line.strip_suffix('\n').unwrap_or(&line);
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            Ok(Typed::Line(line.to_owned()))
+        })
+    }
+
+    fn over(
+        mut read: impl FnMut(&Wanted) -> io::Result<Typed> + Send + 'static,
+    ) -> io::Result<Self> {
+        let (wanted, asked) = mpsc::channel::<Wanted>();
+        thread::Builder::new()
+            .name(String::from("input"))
+            .spawn(move || {
+                for wanted in asked {
+                    let typed = read(&wanted);
+                    // Nobody waits any more: the conversation is over.
+                    if wanted.reply.send(typed).is_err() {
+                        return;
+                    }
+                }
+            })?;
+        Ok(Self { wanted })
+    }
+
+    /// The next line, for a message.
+    pub(super) async fn line(&self, prompt: &str) -> io::Result<Typed> {
+        self.ask(prompt, true).await
+    }
+
+    /// An answer to a question, which is not part of the history.
+    pub(super) async fn answer(&self, prompt: &str) -> io::Result<Typed> {
+        self.ask(prompt, false).await
+    }
+
+    async fn ask(&self, prompt: &str, is_remembered: bool) -> io::Result<Typed> {
+        let (reply, typed) = oneshot::channel();
+        let wanted = Wanted {
+            prompt: prompt.to_owned(),
+            is_remembered,
+            reply,
+        };
+        let gone = || io::Error::other("nothing can be read any more");
+        self.wanted.send(wanted).map_err(|_| gone())?;
+        typed.await.map_err(|_| gone())?
+    }
+}
+
+/// Knows the commands, for Tab.
+struct Commands;
+
+impl Helper for Commands {}
+impl Hinter for Commands {
+    type Hint = String;
+}
+impl Highlighter for Commands {}
+impl Validator for Commands {}
+
+impl Completer for Commands {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        position: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        let begun = line.get(..position).unwrap_or_default();
+        let is_command = begun.starts_with('/') && !begun.contains(char::is_whitespace);
+        let names = COMMANDS.iter().map(|(name, ..)| *name);
+        let fitting = names.filter(|name| is_command && name.starts_with(begun));
+        Ok((0, fitting.map(|name| format!("{name} ")).collect()))
+    }
+}

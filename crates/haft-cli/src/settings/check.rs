@@ -1,0 +1,68 @@
+//! `haft config check`.
+
+use std::error::Error;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use haft::json;
+use haft::models::process_environment;
+use owo_colors::OwoColorize;
+
+use crate::arguments::ConfigArguments;
+use crate::config::{Flags, Source, Variables, resolve};
+use crate::terminal::print_json;
+use crate::text::printable;
+
+pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let source = Source::named_or_usual(arguments.from.config.as_deref())?;
+    let variables = Variables::from_environment(std::env::vars_os())?;
+    let config = resolve(&source, &variables, Flags::default(), &process_environment)?;
+    let models: Vec<String> = config
+        .models
+        .iter()
+        .map(|model| format!("{} ({})", model.name, model.adapter.as_str()))
+        .collect();
+    let data_dir = config.data_dir.display().to_string();
+    let search = config.search_files.iter().flat_map(|it| &it.folders);
+    let folders: Vec<String> = search.map(|it| it.path.display().to_string()).collect();
+    if arguments.json {
+        print_json(&json!({
+            "ok": true,
+            "file": source.is_there.then_some(&source.name),
+            "listen": config.listen.to_string(),
+            "data_dir": data_dir,
+            "models": models,
+            "default_model": config.default_model,
+            "searched_folders": folders,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = anstream::stdout().lock();
+    let name = printable(&source.name);
+    if source.is_there {
+        writeln!(out, "{name} is {}", "right".green())?;
+    } else {
+        writeln!(
+            out,
+            "there is no {name} here: everything is as it is by default"
+        )?;
+    }
+    let mut line =
+        |label: &str, text: &str| writeln!(out, "  {:<9}{}", label.dimmed(), printable(text));
+    line("listen", &config.listen.to_string())?;
+    line(
+        "models",
+        &match models.as_slice() {
+            [] => String::from("none is named: one is looked for when it is needed"),
+            models => models.join(", "),
+        },
+    )?;
+    if let Some(name) = &config.default_model {
+        line("", &format!("`{name}` where a request names none"))?;
+    }
+    line("data", &data_dir)?;
+    if !folders.is_empty() {
+        line("searched", &folders.join(", "))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,78 @@
+//! `haft config show`.
+
+use std::error::Error;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use haft::{Value, json};
+use owo_colors::OwoColorize;
+use toml::Table;
+
+use super::effective::{self, Origin, json as value_of, written};
+use crate::arguments::ConfigArguments;
+use crate::config::{Source, Variables, check_without_models};
+use crate::terminal::print_json;
+use crate::text::printable;
+
+/// Where comments begin, if the line leaves room.
+const COMMENT_COLUMN: usize = 44;
+
+pub(super) fn show(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let source = Source::named_or_usual(arguments.from.config.as_deref())?;
+    let variables = Variables::from_environment(std::env::vars_os())?;
+    // What is wrong is complained about with its place; keys need not be there to be shown.
+    check_without_models(&source, &variables)?;
+    let file: Table = toml::from_str(&source.text)?;
+    let settings = effective::settings(&file, &source.name, &variables);
+    let models = effective::models(&file);
+    if arguments.json {
+        let mut told = json!({});
+        for setting in &settings {
+            // `loop.retry` is a table within a table.
+            let mut table = &mut told;
+            for name in setting.table.split('.') {
+                table = &mut table[name];
+            }
+            let value = value_of(&setting.value);
+            table[&setting.key] = json!({"value": value, "from": setting.origin.told()});
+        }
+        let models = models
+            .into_iter()
+            .map(|it| value_of(&toml::Value::Table(it)));
+        told["model"] = models.collect::<Vec<Value>>().into();
+        print_json(&told)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = anstream::stdout().lock();
+    let mut table = "";
+    for setting in &settings {
+        if setting.table != table {
+            if !table.is_empty() {
+                writeln!(out)?;
+            }
+            table = &setting.table;
+            writeln!(out, "{}", format!("[{table}]").bold())?;
+        }
+        let line = format!("{} = {}", setting.key, written(&setting.value));
+        let comment = format!("# {}", setting.origin.told());
+        let line = format!("{:<COMMENT_COLUMN$}", printable(&line));
+        let comment = printable(&comment);
+        match setting.origin {
+            Origin::Default => writeln!(out, "{} {}", line.dimmed(), comment.dimmed())?,
+            _ => writeln!(out, "{line} {}", comment.cyan())?,
+        }
+    }
+    for model in models {
+        writeln!(out, "\n{}", "[[model]]".bold())?;
+        // The name first; the rest by name.
+        let (names, rest): (Vec<_>, Vec<_>) = model.iter().partition(|(key, _)| *key == "name");
+        for (key, value) in names.into_iter().chain(rest) {
+            writeln!(out, "{key} = {}", printable(&written(value)))?;
+        }
+    }
+    if file.get("model").is_none() {
+        let words = "# no [[model]]: one is looked for when it is needed";
+        writeln!(out, "\n{}", words.dimmed())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

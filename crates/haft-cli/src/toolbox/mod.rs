@@ -1,0 +1,103 @@
+//! `haft tools`: the tools that `haft serve` would have with this folder's configuration.
+//!
+//! What comes in: names, and arguments as a person writes them. What goes out: definitions as a
+//! person reads them, and the results of calls. A call goes the same way as one of a model: parsed,
+//! validated, gated, run with its timeout. Neither a model nor a server is needed.
+
+mod arguments;
+mod call;
+mod show;
+
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use haft::{Catalog, LoopOptions, ToolDefinition, ToolKind, Value};
+use owo_colors::OwoColorize;
+
+use crate::arguments::{FromConfiguration, ListToolsArguments, ToolsCommand};
+use crate::catalogue;
+use crate::config::without_models;
+use crate::failure::Failure;
+use crate::terminal::print_json;
+use crate::text::{nearest, one_line};
+
+/// Performs it.
+pub(crate) async fn perform(command: ToolsCommand) -> Result<ExitCode, Box<dyn Error>> {
+    match command {
+        ToolsCommand::List(arguments) => list(&arguments),
+        ToolsCommand::Show(arguments) => show::show(&arguments),
+        ToolsCommand::Call(arguments) => call::call(arguments).await,
+    }
+}
+
+/// The tools of a configuration, and what bounds their calls.
+struct Toolbox {
+    catalog: Catalog,
+    options: LoopOptions,
+}
+
+impl Toolbox {
+    fn open(from: &FromConfiguration) -> Result<Self, Box<dyn Error>> {
+        let config = without_models(from.config.as_deref())?;
+        let (catalog, _) = catalogue::hosted_here(config.search_files, &config.data_dir)?;
+        Ok(Self {
+            catalog,
+            options: config.loop_options,
+        })
+    }
+
+    /// The tool of this name, with or without its prefix.
+    fn find(&self, name: &str) -> Result<Arc<ToolDefinition>, Failure> {
+        let bare = name.strip_prefix(catalogue::PREFIX).unwrap_or(name);
+        let tools = self.catalog.list();
+        let found = tools.iter().find(|tool| tool.name().as_str() == bare);
+        found.cloned().ok_or_else(|| {
+            let names = tools.iter().map(|tool| tool.name().as_str());
+            let shown = one_line(name, 64);
+            let remedy = match nearest(bare, names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => String::from("`haft tools list` shows those that there are"),
+            };
+            Failure::mistake(format!("there is no tool `{shown}`")).remedy(remedy)
+        })
+    }
+}
+
+/// What requests to a server call it.
+fn type_of(tool: &ToolDefinition) -> String {
+    match tool.kind() {
+        ToolKind::Custom(kind) => kind.to_string(),
+        _ => format!("{}{}", catalogue::PREFIX, tool.name()),
+    }
+}
+
+/// The definition, and what stands beside it.
+fn json_of(tool: &ToolDefinition) -> Value {
+    let mut json = tool.to_json();
+    json["type"] = type_of(tool).into();
+    json["kind"] = tool.kind().to_string().into();
+    json
+}
+
+fn list(arguments: &ListToolsArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let toolbox = Toolbox::open(&arguments.from)?;
+    let tools = toolbox.catalog.list();
+    if arguments.json {
+        let list: Vec<Value> = tools.iter().map(|tool| json_of(tool)).collect();
+        print_json(&list)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = anstream::stdout().lock();
+    for tool in &tools {
+        let name = one_line(tool.name().as_str(), 64);
+        let brief = one_line(tool.brief(), 120);
+        writeln!(out, "{:<16}{brief}", name.cyan())?;
+    }
+    writeln!(
+        io::stderr(),
+        "\n`haft tools show NAME` tells more, `haft tools call NAME` calls one"
+    )?;
+    Ok(ExitCode::SUCCESS)
+}

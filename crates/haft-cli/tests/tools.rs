@@ -1,0 +1,168 @@
+//! `haft tools`: what there is, what it takes, and calls by hand.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use support::terminal::Terminal;
+use support::{haft, told};
+
+fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut all = vec!["tools"];
+    all.extend(arguments);
+    told(haft(folder, &all), "")
+}
+
+/// A folder whose files may be searched, and whose models and keys are not there.
+fn searched() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("docs")).unwrap();
+    std::fs::write(folder.path().join("docs/a.md"), "snow in Oslo\n").unwrap();
+    let config = "[server]\napi_key_env = \"NOT_SET\"\n[loop]\nrepair = true\n\
+                  [search_files]\nfolders = [\"docs\"]\n\
+                  [[model]]\nname = \"a\"\nadapter = \"anthropic\"\napi_key_env = \"NOT_SET\"\n";
+    std::fs::write(folder.path().join("haft.toml"), config).unwrap();
+    folder
+}
+
+#[test]
+fn the_tools_are_those_that_a_server_would_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, out, _) = run(folder.path(), &["list"]);
+    assert_eq!(code, Some(0));
+    let names: Vec<_> = out
+        .lines()
+        .map(|line| line.split(' ').next().unwrap())
+        .collect();
+    assert_eq!(names, ["calculate", "clock"]);
+    assert!(
+        !folder.path().join("haft-data").exists(),
+        "nothing is searched, nothing is kept"
+    );
+
+    let folder = searched();
+    let (code, out, aside) = run(folder.path(), &["list", "--json"]);
+    assert_eq!(code, Some(0), "{aside}");
+    let tools: Vec<Value> = serde_json::from_str(&out).unwrap();
+    let types: Vec<_> = tools
+        .iter()
+        .map(|tool| tool["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(types, ["haft:calculate", "haft:clock", "haft:search_files"]);
+    assert_eq!(tools[0]["kind"], "internal");
+}
+
+#[test]
+fn a_tool_is_shown_with_what_it_takes() {
+    let folder = searched();
+    for name in ["calculate", "search_files"] {
+        let (code, out, aside) = run(folder.path(), &["show", name]);
+        assert_eq!((code, aside.as_str()), (Some(0), ""));
+        insta::assert_snapshot!(format!("show_{name}"), out);
+    }
+    let (_, out, _) = run(folder.path(), &["show", "haft:calculate", "--json"]);
+    let tool: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(tool["name"], "calculate");
+    assert_eq!(tool["annotations"]["read_only"], true);
+    let (code, _, aside) = run(folder.path(), &["show", "calcluate"]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        aside,
+        "haft: there is no tool `calcluate`\n  = help: did you mean `calculate`?\n"
+    );
+}
+
+#[test]
+fn a_tool_is_called_with_arguments_in_any_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = "{\"result\":\"0.3\",\"exact\":true}\n";
+    for arguments in [
+        &["call", "calculate", "expression=0.1 + 0.2"][..],
+        &["call", "haft:calculate", "{\"expression\": \"0.1 + 0.2\"}"],
+    ] {
+        let called = run(folder.path(), arguments);
+        assert_eq!(called, (Some(0), result.to_owned(), String::new()));
+    }
+    let command = haft(folder.path(), &["tools", "call", "calculate", "-"]);
+    let (code, out, _) = told(command, "{\"expression\": \"0.1 + 0.2\"}\n");
+    assert_eq!((code, out.as_str()), (Some(0), result));
+    let (code, out, _) = run(folder.path(), &["call", "clock"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("\"timezone\":\"UTC\""), "{out}");
+}
+
+#[test]
+fn the_code_says_what_became_of_a_call() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, code, words) in [
+        (&["calculate", "expression=1/0"][..], 1, "zero"),
+        (
+            &["calculate", "{\"expression\": 1}"],
+            2,
+            "'expression' must be string, got number",
+        ),
+        (
+            &["calculate", "{\"expression\": \"1\""],
+            2,
+            "haft tools show calculate",
+        ),
+        (&["calculate"], 2, "missing field 'expression'"),
+        (
+            &["calculate", "expresion=1"],
+            2,
+            "did you mean `expression`?",
+        ),
+        (&["shell", "command=ls"], 2, "there is no tool `shell`"),
+        (&[], 2, "Usage:"),
+    ] {
+        let mut all = vec!["call"];
+        all.extend(arguments);
+        let (ended, out, aside) = run(folder.path(), &all);
+        assert_eq!(
+            (ended, out.as_str()),
+            (Some(code), ""),
+            "{arguments:?}: {aside}"
+        );
+        assert!(aside.contains(words), "{arguments:?}: {aside}");
+    }
+    let json = ["call", "calculate", "--json", "{\"expression\": 1}"];
+    let (code, out, _) = run(folder.path(), &json);
+    assert_eq!(code, Some(2));
+    let call: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(call["status"], "refused");
+    assert_eq!(call["errors"].as_array().unwrap().len(), 1, "{call}");
+    let json = ["call", "calculate", "--json", "expression=6*7"];
+    let (code, out, _) = run(folder.path(), &json);
+    assert_eq!(code, Some(0));
+    let call: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(call["value"], json!({"result": "42", "exact": true}));
+}
+
+#[test]
+fn a_call_that_must_not_run_unasked_is_asked_about() {
+    let folder = searched();
+    // Coerced arguments need somebody's word.
+    let arguments = "{\"query\":\"snow\",\"limit\":\"2\"}";
+    let (code, out, aside) = run(folder.path(), &["call", "search_files", arguments]);
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{aside}");
+    assert!(aside.contains("nobody is there to be asked"), "{aside}");
+    let (code, out, aside) = run(folder.path(), &["call", "search_files", arguments, "--yes"]);
+    assert_eq!(code, Some(0), "{aside}");
+    assert!(out.contains("docs/a.md"), "{out}");
+
+    std::fs::write(folder.path().join("arguments.json"), arguments).unwrap();
+    for (answer, code) in [("n", 1), ("y", 0)] {
+        let quoted = format!("'{arguments}'");
+        let mut terminal =
+            Terminal::run(folder.path(), &["tools", "call", "search_files", &quoted]);
+        terminal.sees("although its arguments were coerced? [y/N] ");
+        terminal.line(answer);
+        let (ended, seen) = terminal.ends();
+        let has_run = String::from_utf8(seen).unwrap().contains("docs/a.md");
+        assert_eq!((ended, has_run), (Some(code), code == 0), "{answer}");
+    }
+}
