@@ -116,6 +116,7 @@ impl Plan {
             request_id: &self.request_id,
             model_name: &resource.model,
             model: &*self.model,
+            witness: &self.witness,
             conversation_id: request.conversation.as_deref(),
             instructions: self.instructions.as_deref(),
             conversation: &self.conversation,

@@ -48,6 +48,7 @@ impl Pool {
                 Ok(answer) => match answer.failure().cloned() {
                     None => {
                         self.hear(at, Some(witness));
+                        round.tell_failures(at, Some(witness));
                         return Ok(accompanied(answer, visit));
                     }
                     Some(failure) => {

@@ -132,6 +132,7 @@ impl Pool {
                 Ok((first, rest)) => {
                     visit.began();
                     self.hear(at, witness);
+                    round.tell_failures(at, witness);
                     if let Some(key) = key {
                         self.affinity.keep(key, at, now());
                     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft_core::{ModelError, ModelErrorKind};
 
 use super::member::Visit;
-use super::{Member, Standing, verdict};
+use super::{Failover, Member, Standing, Witness, verdict};
 
 /// How an error that comes of a breaker is called.
 const CODE: &str = "backend_left_alone";
@@ -106,6 +106,18 @@ impl<'p> Round<'p> {
         if let Some((at, _)) = self.failures.last() {
             let (backend, next) = (&**self.members[*at].name(), &**next.name());
             tracing::info!(backend, next, "another backend is asked");
+        }
+    }
+
+    /// Tells whoever listens who failed before this one answered.
+    pub(super) fn tell_failures(&self, answered: usize, witness: Option<&Witness>) {
+        let Some(witness) = witness else { return };
+        for (at, error) in &self.failures {
+            witness.hear_failure(Failover {
+                from: Arc::clone(self.members[*at].name()),
+                to: Arc::clone(self.members[answered].name()),
+                kind: error.kind,
+            });
         }
     }
 

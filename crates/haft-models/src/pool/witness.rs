@@ -1,15 +1,38 @@
 //! Who answered.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Hears which backends answered the requests of one run. Clones hear the same.
+use haft_core::ModelErrorKind;
+
+/// So many failures are remembered until somebody asks for them.
+const MAX_FAILURES: usize = 64;
+
+/// Hears which backends answered the requests of one run, and which failed before. Clones hear the
+/// same.
 ///
 /// ```
 /// use haft_models::pool::Witness;
 /// assert_eq!(Witness::default().stand_ins(), None);
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Witness(Arc<Mutex<Vec<Heard>>>);
+pub struct Witness(Arc<Mutex<Testimony>>);
+
+#[derive(Debug, Default)]
+struct Testimony {
+    heard: Vec<Heard>,
+    failed: Vec<Failover>,
+}
+
+/// One backend failed, and another answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failover {
+    /// Who failed.
+    pub from: Arc<str>,
+    /// Who answered.
+    pub to: Arc<str>,
+    /// What kind of failure it was.
+    pub kind: ModelErrorKind,
+}
 
 #[derive(Debug)]
 struct Heard {
@@ -19,7 +42,7 @@ struct Heard {
 
 impl Witness {
     pub(super) fn hear(&self, name: &Arc<str>, is_stand_in: bool) {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = &mut self.testimony().heard;
         // As many as there are backends, however long the run is.
         if heard.iter().all(|it| it.name != *name) {
             heard.push(Heard {
@@ -29,10 +52,26 @@ impl Witness {
         }
     }
 
+    pub(super) fn hear_failure(&self, failover: Failover) {
+        let failed = &mut self.testimony().failed;
+        if failed.len() < MAX_FAILURES {
+            failed.push(failover);
+        }
+    }
+
+    /// What failed since the last time this was asked, in order.
+    pub fn take_failovers(&self) -> Vec<Failover> {
+        std::mem::take(&mut self.testimony().failed)
+    }
+
+    fn testimony(&self) -> MutexGuard<'_, Testimony> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The names of all who answered, in the order of their first answers, if another than the one
     /// that was meant is among them.
     pub fn stand_ins(&self) -> Option<String> {
-        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = &self.testimony().heard;
         if heard.iter().all(|it| !it.is_stand_in) {
             return None;
         }

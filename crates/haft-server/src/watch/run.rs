@@ -10,6 +10,7 @@ use haft_core::{
     CallOutput, ContentPart, Conversation, FinishReason, Item, Model, Owner, ToolCall, Usage,
 };
 use haft_engine::{End, EventKind, FailedReason, Outcome, RunEvent};
+use haft_models::pool::{Failover, Witness};
 use serde_json::value::RawValue;
 
 use super::metrics::{
@@ -39,6 +40,7 @@ pub(crate) struct Commission<'c> {
     /// The model by the name that requests use.
     pub(crate) model_name: &'c str,
     pub(crate) model: &'c dyn Model,
+    pub(crate) witness: &'c Witness,
     pub(crate) conversation_id: Option<&'c str>,
     pub(crate) instructions: Option<&'c str>,
     pub(crate) conversation: &'c Conversation,
@@ -51,6 +53,8 @@ pub(crate) struct RunWatch {
     watch: Arc<Watch>,
     request: RequestWatch,
     model: Arc<ModelMeters>,
+    /// Hears which backends failed.
+    witness: Witness,
     recorder: Recorder,
     spans: RunSpans,
     /// Under which the record of a background run can be found while it goes on.
@@ -80,6 +84,7 @@ impl RunWatch {
             model: watch.metrics.model(run.model_name),
             watch: Arc::clone(watch),
             request,
+            witness: run.witness.clone(),
             found_by: run.is_background.then_some(found_by),
             created: Instant::now(),
             stage: Stage::Made,
@@ -125,6 +130,7 @@ impl RunWatch {
             {
                 self.first_token(at);
             }
+            EventKind::AnswerStarted => self.note_failovers(),
             EventKind::ItemFinished { item, .. } => {
                 self.calls |= matches!(item, Item::FunctionCall(_));
                 self.spans.said(item);
@@ -188,6 +194,18 @@ impl RunWatch {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Backends that failed before the one that answers.
+    fn note_failovers(&self) {
+        for Failover { from, to, kind } in self.witness.take_failovers() {
+            self.model.failed_over(kind);
+            self.recorder.note(NoteKind::Failover {
+                from: from.to_string(),
+                to: to.to_string(),
+                error: error_word(kind).to_owned(),
+            });
         }
     }
 

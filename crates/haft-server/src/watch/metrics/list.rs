@@ -137,6 +137,9 @@ metrics! {
     backend_failures: Family<ErrorLabels, Counter> = Family::default(),
         "counter" "haft_backend_failures" ["model", "error"]
         "Requests to models that failed for good, by what failed";
+    backend_failovers: Family<ErrorLabels, Counter> = Family::default(),
+        "counter" "haft_backend_failovers" ["model", "error"]
+        "Requests that another backend answered in place of one that failed, by what failed";
     store_seconds: Histograms<OperationLabels> = Family::new_with_constructor(writes),
         "histogram" "haft_store_operation_duration_seconds" ["operation"]
         "How long the store took";

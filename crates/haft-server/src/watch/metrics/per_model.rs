@@ -18,6 +18,7 @@ pub(crate) struct ModelMeters {
     tokens: [Counter; 5],
     retries: Family<ErrorLabels, Counter>,
     failures: Family<ErrorLabels, Counter>,
+    failovers: Family<ErrorLabels, Counter>,
 }
 
 /// The kinds of tokens, in the order of the counters.
@@ -42,6 +43,7 @@ impl ModelMeters {
             tokens,
             retries: meters.backend_retries.clone(),
             failures: meters.backend_failures.clone(),
+            failovers: meters.backend_failovers.clone(),
             name,
         }
     }
@@ -68,6 +70,11 @@ impl ModelMeters {
     /// Counts a request that failed for good.
     pub(crate) fn failed(&self, kind: ModelErrorKind) {
         self.failures.get_or_create(&self.labels(kind)).inc();
+    }
+
+    /// Counts a request that another backend answered in place of one that failed so.
+    pub(crate) fn failed_over(&self, kind: ModelErrorKind) {
+        self.failovers.get_or_create(&self.labels(kind)).inc();
     }
 
     fn labels(&self, kind: ModelErrorKind) -> ErrorLabels {

@@ -238,3 +238,31 @@ async fn what_has_no_trace_is_told_clearly() {
     let answer = server.get(&format!("/responses/{id}/trace")).await;
     assert_eq!(answer.status, 404);
 }
+
+#[tokio::test]
+async fn a_backend_that_stood_in_is_in_it() {
+    use haft_core::Model;
+    use haft_models::Backend;
+    use haft_models::pool::{Member, Pool};
+    use haft_server::ModelEntry;
+    use std::sync::Arc;
+    let member = |name: &str, step: haft_models::testing::Step| {
+        let model: Arc<dyn Model> = Arc::new(ScriptedModel::new(vec![step]));
+        Arc::new(Member::new(name, Backend::from(model)))
+    };
+    let near = member("near", fail(503));
+    let pool = Pool::new(near, [member("far", say("hello"))]);
+    let mut setup = Setup::of(ScriptedModel::new(vec![]));
+    setup.models = vec![ModelEntry::from_pool("default", [], pool)];
+    let server = setup.serve().await;
+    let response = server.create(json!({"input": "hi"})).await;
+    let trace = trace_of(&server, &response["id"]).await;
+    let mut note = trace["notes"][0].clone();
+    note.as_object_mut().unwrap().remove("at_ms");
+    let expected = json!({
+        "kind": "failover", "from": "near", "to": "far", "error": "server_error",
+    });
+    assert_eq!(note, expected, "{trace:#}");
+    let sample = r#"haft_backend_failovers_total{model="default",error="server_error"}"#;
+    server.scrape().await.assert(sample, 1.0);
+}
