@@ -10,7 +10,7 @@ use common::events::answer_of;
 use common::server::{Ending, Reply, Server};
 use haft_core::{Model as _, ModelError, ModelErrorKind, ModelRequest, Streaming};
 use haft_models::OpenAiChat;
-use haft_models::http::{Http, Timeouts};
+use haft_models::http::{Endpoint, Http, Timeouts};
 use serde_json::json;
 
 const KEY: &str = "sk-hunter2-hunter2-hunter2";
@@ -58,6 +58,29 @@ async fn the_key_and_the_headers_reach_the_provider() {
     );
     assert_eq!(request.header("x-project"), Some("blue"));
     assert_eq!(request.header("content-type"), Some("application/json"));
+}
+
+#[tokio::test]
+async fn other_methods_reach_the_address_with_its_query_and_key() {
+    let server = Server::start([good(), good(), Reply::json(404, json!({}))]).await;
+    let endpoint = Endpoint::new(&format!("{}/v1?version=2", server.url)).unwrap();
+    let endpoint = endpoint.bearer(KEY.into()).unwrap();
+    let (http, timeouts) = (Http::default(), Timeouts::default());
+    let parameters = [("after", "a&b"), ("limit", "5")];
+    let body = http.query(&endpoint, "list", &parameters, "text/plain", &timeouts);
+    assert_eq!(body.await.unwrap().content_type(), "application/json");
+    let request = server.request();
+    assert_eq!(request.method, "GET");
+    assert_eq!(request.path, "/v1/list?version=2&after=a%26b&limit=5");
+    assert_eq!(request.header("accept"), Some("text/plain"));
+    http.delete(&endpoint, "list/1", &timeouts).await.unwrap();
+    let request = server.requests().remove(1);
+    let line = (request.method.as_str(), request.path.as_str());
+    assert_eq!(line, ("DELETE", "/v1/list/1?version=2"));
+    let bearer = format!("Bearer {KEY}");
+    assert_eq!(request.header("authorization"), Some(bearer.as_str()));
+    let refused = http.delete(&endpoint, "list/1", &timeouts).await;
+    assert_eq!(refused.unwrap_err().status, Some(404));
 }
 
 #[tokio::test]
