@@ -45,7 +45,7 @@ pub(super) struct ServerTable {
     pub(super) data_dir: Option<PathBuf>,
     /// The model for requests that name none; the first entry where nothing is said.
     pub(super) default_model: Option<String>,
-    /// How answers are written where the specification and OpenAI differ.
+    /// How answers are written where the specification and `OpenAI` differ.
     pub(super) dialect: Option<DialectChoice>,
     /// What becomes of hosted tools that a request asks for and nobody provides.
     pub(super) unsupported_tools: Option<UnsupportedTools>,

@@ -17,6 +17,10 @@ use crate::tool::{HostedTool, hosted_tool};
 ///
 /// Each tenant has one over the folders that he may see, and none if there is no such folder. Whoever
 /// does not ask for whom it is ([`ToolObject::for_owner`]) has the one over everybody's folders.
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "the tool takes the search over"
+)]
 pub fn search_files(search: FileSearch) -> HostedTool {
     let common = search.for_everybody();
     let has_common = common.folders().next().is_some();

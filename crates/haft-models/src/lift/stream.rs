@@ -78,6 +78,10 @@ fn foreign_type(body: &Body) -> Option<String> {
     (!known.contains(&kind)).then(|| cut(kind))
 }
 
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one stream"
+)]
 struct Lifted<F, L> {
     body: Body,
     foreign: Option<String>,

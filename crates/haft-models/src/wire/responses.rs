@@ -40,6 +40,7 @@ pub(crate) struct Event<'a> {
 /// An event that brings a piece of an item, as nearly all servers write it. These are most of a
 /// stream, so they are read in one go; what cannot be read so is read as an [`Event`].
 #[derive(Deserialize)]
+#[allow(clippy::struct_field_names, reason = "the names are the wire's")]
 pub(crate) struct Delta<'a> {
     #[serde(rename = "type", borrow)]
     pub(crate) kind: Text<'a>,

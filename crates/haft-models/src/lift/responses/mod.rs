@@ -160,7 +160,7 @@ impl ResponsesLift {
 
     /// Takes an event that brings a piece in its usual form; false if it is another.
     fn take_delta(&mut self, frame: &SseEvent, out: &mut Events) -> bool {
-        let may_be = frame.event.is_empty() || frame.event.ends_with(".delta");
+        let may_be = frame.event.is_empty() || frame.event.rsplit('.').next() == Some("delta");
         if !may_be || self.is_finished {
             return false;
         }

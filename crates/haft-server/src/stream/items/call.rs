@@ -138,12 +138,12 @@ impl OpenCall {
 
 fn write_delta(kind: &'static str, delta: &str, place: &Place, writer: &mut Writer) {
     #[derive(Serialize)]
-    struct Delta<'e> {
+    struct Body<'e> {
         item_id: &'e str,
         output_index: usize,
         delta: &'e str,
     }
-    let delta = Delta {
+    let delta = Body {
         item_id: &place.item_id,
         output_index: place.output_index,
         delta,

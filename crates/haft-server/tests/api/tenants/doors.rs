@@ -37,6 +37,7 @@ pub(super) const ROWS: &[(&str, &str, Row)] = &[
     ("DELETE", "/v1/responses/{id}", Row::Response),
     ("POST", "/v1/responses/{id}/cancel", Row::Response),
     ("GET", "/v1/responses/{id}/input_items", Row::Response),
+    ("GET", "/v1/responses/{id}/trace", Row::Response),
     ("POST", "/v1/conversations", Row::Body),
     ("GET", "/v1/conversations/{id}", Row::Conversation),
     ("POST", "/v1/conversations/{id}", Row::Conversation),
