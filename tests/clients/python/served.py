@@ -103,10 +103,13 @@ model = "double-1"
 aliases = ["gpt-double"]
 base_url = "{backend.base_url}"
 capabilities = {{ image_input = true }}
+# The double fails on purpose, again and again.
+breaker = {{ enabled = false }}
 chat = {{ server = "openai" }}
 
 [[model]]
 name = "nobody"
 adapter = "openai-chat"
+breaker = {{ enabled = false }}
 base_url = "http://127.0.0.1:1/v1"
 """

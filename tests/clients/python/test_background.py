@@ -143,7 +143,7 @@ def test_a_failure_in_the_background_is_told_with_its_code(client, backend):
     assert failed.error.code == "rate_limit_exceeded"
 
 
-def test_a_run_that_a_crash_cut_off_fails_with_the_true_reason(serve, backend):
+def test_a_run_that_a_crash_cut_off_goes_on(serve, backend):
     server = serve()
     gate = Gate(after=2)
     backend.say("first second", gate=gate)
@@ -152,9 +152,9 @@ def test_a_run_that_a_crash_cut_off_fails_with_the_true_reason(serve, backend):
     assert gate.reached.wait(PATIENCE)
     server.process.kill()
     server.process.wait()
+    backend.say("the whole answer")
     server.start()
     with openai.OpenAI(base_url=server.base_url, **CLIENT) as client:
-        failed = ended(client, created.id)
-    assert failed.status == "failed"
-    assert failed.error.code == "server_error"
-    assert "the server was stopped" in failed.error.message
+        done = ended(client, created.id)
+    assert done.status == "completed"
+    assert done.output_text.endswith("the whole answer")
