@@ -1,7 +1,7 @@
 //! Who may come in, as whom, and how much he may ask for.
 //!
 //! What comes in: the keys that the operator made (`key_file`), the key of a request, the operator's
-//! limits. What goes out: a [`Pass`] that names the tenant, permits for runs, and refusals that say
+//! limits. What goes out: a `Pass` that names the tenant, permits for runs, and refusals that say
 //! when to come back. The server's view of the keys is the `keyring`; how often and how much at once a
 //! key may ask is told by its `meter`; when everybody together asks for more than the server can do,
 //! they stand in the `line`.
