@@ -85,12 +85,17 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 pub(crate) fn router(app: Arc<App>) -> Router {
+    let open_paths = if app.options.watch.metrics {
+        open_paths().into_router()
+    } else {
+        Router::new()
+    };
     paths()
         .into_router()
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
-        .merge(open_paths().into_router())
+        .merge(open_paths)
         .with_state(Arc::clone(&app))
         // Beside the envelope: who asks for these has no key, and asks every few seconds.
         .merge(health::router(app))

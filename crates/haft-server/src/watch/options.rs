@@ -11,6 +11,8 @@
 pub struct WatchOptions {
     /// Whether each request leaves a line on the log's target `haft::access`.
     pub access_log: bool,
+    /// Whether there is a `/metrics`.
+    pub metrics: bool,
     /// Whether everybody may read `/metrics`; else those on this machine and those with a key.
     pub public_metrics: bool,
     /// Who gets spans, if anybody.
@@ -22,6 +24,7 @@ impl Default for WatchOptions {
     fn default() -> Self {
         Self {
             access_log: true,
+            metrics: true,
             public_metrics: false,
             #[cfg(feature = "otlp")]
             otlp: None,

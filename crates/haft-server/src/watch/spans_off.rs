@@ -1,5 +1,11 @@
 //! Spans where nobody can export them: the same doors, and nothing behind them.
 
+#![allow(
+    clippy::unused_async,
+    clippy::unused_self,
+    reason = "the signatures of those who do something"
+)]
+
 use axum::http::HeaderMap;
 use haft_core::{CallOutput, Item, ToolCall};
 

@@ -73,14 +73,17 @@ pub(crate) fn described() -> impl Iterator<Item = Described> {
 
 /// The metrics as a table of a document.
 pub fn metrics_table() -> String {
-    let mut table = String::from("| metric | kind | labels | what it says |\n|---|---|---|---|\n");
+    let mut table = String::from("| Name | Kind | Labels | Meaning |\n|---|---|---|---|\n");
     for metric in described() {
         let name = exposition::sample_name(metric.name, metric.kind);
         let labels = metric.labels.iter().map(|label| format!("`{label}`"));
-        let labels: Vec<_> = labels.collect();
-        let (kind, labels, help) = (metric.kind, labels.join(", "), metric.help);
+        let labels = match labels.collect::<Vec<_>>().as_slice() {
+            [] => String::from("–"),
+            labels => labels.join(", "),
+        };
+        let (kind, help) = (metric.kind, metric.help);
         // A text takes whatever is written to it.
-        let _ = writeln!(table, "| `{name}` | {kind} | {labels} | {help} |");
+        let _ = writeln!(table, "| `{name}` | {kind} | {labels} | {help}. |");
     }
     table
 }

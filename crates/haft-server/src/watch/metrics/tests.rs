@@ -48,32 +48,12 @@ fn names_follow_the_rules_and_none_stands_twice() {
     }
 }
 
-/// As samples of it are called, for whoever writes a query.
-fn shown_name(metric: &Described) -> String {
-    let end = match metric.kind {
-        "counter" => "_total",
-        "info" => "_info",
-        _ => "",
-    };
-    format!("{}{end}", metric.name)
-}
-
 #[test]
 fn the_manual_tells_of_every_metric() {
     const MANUAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operations.md");
     const BEGIN: &str = "<!-- begin: metrics -->\n";
     const END: &str = "<!-- end: metrics -->";
-    let rows = described().map(|metric| {
-        let labels: Vec<_> = metric.labels.iter().map(|it| format!("`{it}`")).collect();
-        let labels = match labels.as_slice() {
-            [] => String::from("–"),
-            labels => labels.join(", "),
-        };
-        let (name, kind, help) = (shown_name(&metric), metric.kind, metric.help);
-        format!("| `{name}` | {kind} | {labels} | {help}. |\n")
-    });
-    let head = "| Name | Kind | Labels | Meaning |\n|---|---|---|---|\n";
-    let table = format!("\n{head}{}\n", rows.collect::<String>());
+    let table = format!("\n{}\n", metrics_table());
     let manual = std::fs::read_to_string(MANUAL).unwrap();
     let (before, rest) = manual.split_once(BEGIN).expect("where it begins");
     let (told, after) = rest.split_once(END).expect("where it ends");

@@ -118,4 +118,10 @@ async fn metrics_are_for_this_machine_for_keys_or_for_everybody() {
     let address = server.beside("/metrics");
     let passed_on = client().get(&address).header("forwarded", "for=192.0.2.1");
     assert_eq!(status(passed_on).await, 200);
+
+    let off = keyed().options(|options| options.watch.metrics = false);
+    let server = off.serve().await;
+    let address = server.beside("/metrics");
+    let with_key = client().get(&address).bearer_auth("hunter2");
+    assert_eq!(status(with_key).await, 404, "there is none");
 }
