@@ -88,9 +88,12 @@ fn floor_char_boundary(text: &str, at: usize) -> usize {
 /// its place.
 fn masked(line: &str) -> String {
     let lower = line.to_lowercase();
-    // An address may hold a password: `https://name:password@host`.
-    let is_address_of_somebody = lower.contains("://") && lower.contains('@');
-    if !is_address_of_somebody && !SECRET_WORDS.iter().any(|word| lower.contains(word)) {
+    // An address may hold a password, `https://name:password@host`, or a key in its query.
+    let is_address_of_somebody = lower.contains("://") && lower.contains(['@', '?']);
+    // Any header may, whatever it is called; how many there may be is none.
+    let has_headers = lower.replace("max_headers", "").contains("headers");
+    let has_word = || SECRET_WORDS.iter().any(|word| lower.contains(word));
+    if !is_address_of_somebody && !has_headers && !has_word() {
         return line.to_owned();
     }
     let mut shown = String::new();
@@ -214,11 +217,18 @@ mod tests {
             r#"{ api_key = hunter2, name = "a" }"#,
             r"api_key = hunter2=",
             r#"base_url = "https://me:hunter2@host""#,
+            r#"endpoint = "https://host?key=hunter2""#,
+            r#"headers = { x-team = "hunter2" }"#,
+            r#"headers.x-team = "hunter2""#,
         ] {
             let excerpt = Excerpt::new(line, &(0..1)).to_string();
             assert!(!excerpt.contains("hunter2"), "{excerpt}");
         }
-        let line = r#"api_key_env = "MY_KEY""#;
-        assert!(Excerpt::new(line, &(0..1)).to_string().contains("MY_KEY"));
+        for (line, shown) in [
+            (r#"api_key_env = "MY_KEY""#, "MY_KEY"),
+            ("max_headers = 12", "12"),
+        ] {
+            assert!(Excerpt::new(line, &(0..1)).to_string().contains(shown));
+        }
     }
 }
