@@ -5,6 +5,7 @@ mod help;
 mod remote;
 mod responses;
 mod tools;
+mod trace;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ pub(crate) use self::responses::{
 pub(crate) use self::tools::{
     CallToolArguments, FromConfiguration, ListToolsArguments, ShowToolArguments, ToolsCommand,
 };
+pub(crate) use self::trace::TraceArguments;
 
 /// haft, the handle between a language model and its tools.
 ///
@@ -65,6 +67,8 @@ pub(crate) enum Command {
     /// List, show, wait for and delete what a server has stored
     #[command(subcommand, after_help = RESPONSES_HELP)]
     Responses(ResponsesCommand),
+    /// Show how the run of a response went: turns, calls, timings, tokens
+    Trace(TraceArguments),
     /// List, show and call the tools that `haft serve` has with this folder's configuration
     #[command(subcommand)]
     Tools(ToolsCommand),

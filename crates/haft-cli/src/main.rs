@@ -18,6 +18,7 @@ mod terminal;
 mod text;
 mod toolbox;
 mod tools;
+mod trace;
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -75,6 +76,7 @@ fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Chat(arguments) => on_one_thread(chat::chat(&arguments, color)),
+        Command::Trace(arguments) => on_one_thread(trace::trace(&arguments)),
         Command::Tools(command) => on_one_thread(toolbox::perform(command)),
         Command::Config(command) => settings::perform(&command),
         Command::Completions { shell } => completions(shell),

@@ -23,6 +23,7 @@ fn help_reads_well() {
         &["responses", "show"],
         &["responses", "wait"],
         &["responses", "delete"],
+        &["trace"],
         &["config"],
         &["config", "check"],
         &["config", "show"],

@@ -6,6 +6,7 @@ Examples:
   haft chat                               talk to a model, with tools
   echo 'What is 2^64?' | haft chat        ask once
   haft responses list                     what the server has stored
+  haft trace resp_…                       how the run of a response went
   haft tools call calculate expression='0.1 + 0.2'
 
 `haft COMMAND --help` tells more about each.";
