@@ -3,10 +3,11 @@
 //! Nothing is looked up here and no default is filled in, except in `[loop]`, whose options come
 //! from the engine as they are.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use haft::LoopOptions;
-use haft::models::{Adapter, ModelConfig};
+use haft::models::{Adapter, HeaderSource, ModelConfig};
 use haft_hosted::FileSearchConfig;
 use haft_server::{DialectChoice, UnsupportedTools};
 use schemars::JsonSchema;
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 
 use super::serde_words::unknown;
 use super::values::{Age, Bytes, Limit, Listen, Origin};
+use super::watch::LogFormat;
 
 /// The whole file. `[mcp.*]` is told apart before.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -31,6 +33,12 @@ pub(super) struct FileConfig {
     pub(super) retention: RetentionTable,
     /// What requests may bring, what keys may ask for, and how many may wait.
     pub(super) limits: LimitsTable,
+    /// What is logged, and how.
+    pub(super) log: LogTable,
+    /// Whether there is a `/metrics`, and who may read it.
+    pub(super) metrics: MetricsTable,
+    /// A collector that gets spans of requests, runs, requests to models and calls.
+    pub(super) otlp: OtlpTable,
     /// A tool that searches the files of folders, for requests that name it.
     pub(super) search_files: Option<FileSearchConfig>,
 }
@@ -101,14 +109,59 @@ pub(super) struct RetentionTable {
     pub(super) max_bytes: Option<Limit<Bytes>>,
 }
 
+/// `[log]`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct LogTable {
+    /// What is logged, on standard error: a level, or a filter by the parts that log. The variable
+    /// `HAFT_LOG` wins.
+    pub(super) level: Option<String>,
+    /// How its lines are written.
+    pub(super) format: Option<LogFormat>,
+    /// Whether each request leaves a line, never with its content.
+    pub(super) access: Option<bool>,
+}
+
+/// `[metrics]`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct MetricsTable {
+    /// Whether there is a `/metrics` at all.
+    pub(super) enabled: Option<bool>,
+    /// Whether everybody may read `/metrics`; else those on this machine and those with a key.
+    pub(super) public: Option<bool>,
+}
+
+/// `[otlp]`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct OtlpTable {
+    /// Where the collector is, over HTTP: spans go to `v1/traces` below it. Where nothing is said,
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` is heard.
+    pub(super) endpoint: Option<String>,
+    /// Headers for every export; what is secret comes from a variable.
+    pub(super) headers: BTreeMap<String, HeaderSource>,
+    /// What the server calls itself, else `OTEL_SERVICE_NAME`, else `haft`.
+    pub(super) service_name: Option<String>,
+    /// How many of the traces that begin here are recorded, from 0 to 1. Those of clients are recorded
+    /// as they say.
+    pub(super) sample_ratio: Option<f64>,
+    /// Whether prompts, answers, arguments and results go along; those of responses that are not
+    /// stored never do.
+    pub(super) capture_content: Option<bool>,
+}
+
 /// The keys of every table, in the words of whoever reads it.
-pub(super) fn tables() -> [(&'static str, Vec<String>); 7] {
+pub(super) fn tables() -> [(&'static str, Vec<String>); 10] {
     [
         ("`[server]`", keys_of::<ServerTable>()),
         ("`[[model]]`", keys_of::<ModelConfig>()),
         ("`[loop]`", keys_of::<LoopOptions>()),
         ("`[retention]`", keys_of::<RetentionTable>()),
         ("`[limits]`", keys_of::<LimitsTable>()),
+        ("`[log]`", keys_of::<LogTable>()),
+        ("`[metrics]`", keys_of::<MetricsTable>()),
+        ("`[otlp]`", keys_of::<OtlpTable>()),
         ("`[search_files]`", keys_of::<FileSearchConfig>()),
         ("the top of the file", keys_of::<FileConfig>()),
     ]

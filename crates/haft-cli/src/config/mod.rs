@@ -20,6 +20,7 @@ mod schema;
 mod serde_words;
 mod values;
 mod variables;
+mod watch;
 
 use std::path::Path;
 
@@ -34,6 +35,9 @@ pub(crate) use resolve::{Flags, Resolved, data_dir, resolve};
 pub(crate) use schema::schema;
 pub(crate) use values::{Age, Listen};
 pub(crate) use variables::Variables;
+#[cfg(feature = "otlp")]
+pub(crate) use watch::Collector;
+pub(crate) use watch::{FILTER_REMEDY, LogFormat, Watching};
 
 /// What a configuration says to those who need neither its models nor its keys.
 pub(crate) fn without_models(named: Option<&Path>) -> Result<Resolved, Complaint> {

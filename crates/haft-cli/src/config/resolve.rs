@@ -18,6 +18,7 @@ use super::limits;
 use super::models;
 use super::values::{Age, Bytes, Limit, Listen, Origin};
 use super::variables::Variables;
+use super::watch::{self, Watching};
 
 /// Everything that a server must know.
 #[derive(Debug, Clone)]
@@ -41,6 +42,7 @@ pub(crate) struct Resolved {
     pub(crate) models: Vec<ModelConfig>,
     pub(crate) loop_options: LoopOptions,
     pub(crate) retention: Retention,
+    pub(crate) watching: Watching,
     /// What may be searched, if anything.
     pub(crate) search_files: Option<FileSearchConfig>,
 }
@@ -82,6 +84,12 @@ pub(crate) fn resolve(
     let document = Document::parse(source, variables)?;
     let said = document.read()?;
     check_limits(&document, &said.loop_options)?;
+    watch::check(&document, &said)?;
+    let watching = if flags.has_no_door {
+        Watching::default()
+    } else {
+        watch::watching(&document, &said, lookup)?
+    };
     let server = said.server;
     let in_server = |key| [Step::Key("server"), Step::Key(key)];
 
@@ -130,6 +138,7 @@ pub(crate) fn resolve(
         models,
         loop_options: said.loop_options,
         retention: retention(&said.retention),
+        watching,
         search_files: said.search_files.map(|search| {
             let path = [Step::Key("search_files"), Step::Key("folders")];
             search.relative_to(document.folder_of(&path))

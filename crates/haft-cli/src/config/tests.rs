@@ -302,6 +302,21 @@ const BAD_FILES: &[(&str, &str)] = &[
     ("no request at all", "[limits]\nrequests_per_minute = 0\n"),
     ("a wait that is none", "[limits]\nmax_wait = \"a while\"\n"),
     ("a limit of another table", "[limits]\nmax_runs = 3\n"),
+    ("a filter that is none", "[log]\nlevel = \"haft=loud\"\n"),
+    ("a format that is none", "[log]\nformat = \"xml\"\n"),
+    ("a share that is none", "[otlp]\nsample_ratio = 2.0\n"),
+    (
+        "a collector without a scheme",
+        "[otlp]\nendpoint = \"collector:4317\"\n",
+    ),
+    (
+        "a header that cannot be sent",
+        "[otlp]\nendpoint = \"http://c\"\nheaders = { \"x a\" = \"hunter2\" }\n",
+    ),
+    (
+        "a collector's variable that is not set",
+        "[otlp]\nendpoint = \"http://c\"\nheaders = { x-a = { env = \"GONE\" } }\n",
+    ),
     (
         "an origin with a path",
         "[server]\nallowed_origins = [\"https://a.example\", \"https://b.example/\"]\n",

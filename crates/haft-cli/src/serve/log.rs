@@ -4,26 +4,39 @@ use std::io;
 
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{Complaint, Place};
+use crate::config::{Complaint, FILTER_REMEDY, LogFormat, Place, Watching};
 
-/// The variable that says what is logged.
+/// The variable that says what is logged, whatever the configuration says.
 const VARIABLE: &str = "HAFT_LOG";
-/// What is logged where it says nothing.
-const USUAL: &str = "warn,haft=info";
 
-/// Starts the log.
-pub(super) fn start() -> Result<(), Complaint> {
+/// What the environment says about the log, if it says anything.
+pub(super) fn of_environment() -> Result<Option<EnvFilter>, Complaint> {
     let said = std::env::var(VARIABLE).ok();
     let said = said.filter(|filter| !filter.trim().is_empty());
-    let filter = filter(said.as_deref().unwrap_or(USUAL))?;
-    // One that is there already was set up by somebody who knows better.
-    let _ = tracing_subscriber::fmt()
-        .compact()
+    said.as_deref().map(filter).transpose()
+}
+
+/// Starts the log.
+pub(super) fn start(said: Option<EnvFilter>, config: &Watching) {
+    // What the configuration says was read before.
+    let filter = said.unwrap_or_else(|| EnvFilter::new(&config.filter));
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
-        .with_ansi(false)
-        .try_init();
-    Ok(())
+        .with_ansi(false);
+    // One that is there already was set up by somebody who knows better.
+    let _ = match config.log_format {
+        LogFormat::Text => log.compact().try_init(),
+        LogFormat::Json => log
+            .json()
+            .flatten_event(true)
+            .with_current_span(true)
+            .with_span_list(false)
+            .try_init(),
+    };
+    for note in &config.notes {
+        tracing::warn!("{note}");
+    }
 }
 
 fn filter(text: &str) -> Result<EnvFilter, Complaint> {
@@ -33,7 +46,7 @@ fn filter(text: &str) -> Result<EnvFilter, Complaint> {
             Place::Variable { name },
             format!("this is no filter: {error}"),
         )
-        .remedy("write a level such as `debug`, or `warn,haft=info,haft_server=debug`")
+        .remedy(FILTER_REMEDY)
     })
 }
 
@@ -43,7 +56,7 @@ mod tests {
 
     #[test]
     fn filters_are_read() {
-        for text in [USUAL, "debug", "off", "haft_server=trace"] {
+        for text in ["warn,haft=info", "debug", "off", "haft_server=trace"] {
             assert!(filter(text).is_ok(), "{text}");
         }
         let complaint = filter("haft=loud").unwrap_err().to_string();

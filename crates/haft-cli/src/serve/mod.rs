@@ -37,9 +37,10 @@ pub(crate) enum Door {
 
 /// Serves until somebody says stop.
 pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error>> {
-    log::start()?;
+    let filter = log::of_environment()?;
     let signals = Signals::listen()?;
     let (config, choice) = configured(arguments, Door::Open, &process_environment).await?;
+    log::start(filter, &config.watching);
     let data_dir = data_dir(&config.data_dir)?;
     let listener = prepare::listener(&config.listen).await?;
     let address = listener.local_addr().map_err(Failure::of_listening)?;

@@ -6,13 +6,17 @@ use std::sync::Arc;
 
 use haft::models::http::Http;
 use haft::models::{Lookup, pools};
-use haft_server::{ApiKey, ModelEntry, Server, ServerOptions};
+#[cfg(feature = "otlp")]
+use haft_server::OtlpOptions;
+use haft_server::{ApiKey, ModelEntry, Server, ServerOptions, WatchOptions};
 use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
 use super::choice::Choice;
 use crate::catalogue;
-use crate::config::Resolved;
+#[cfg(feature = "otlp")]
+use crate::config::Collector;
+use crate::config::{Resolved, Watching};
 use crate::failure::Failure;
 
 /// The file in the data folder that keeps responses and conversations.
@@ -47,7 +51,7 @@ pub(super) fn build(
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)
         .catalog(catalog)
-        .options(options(config, choice));
+        .options(options(config, choice)?);
     let pools = pools(&choice.models, lookup, &Http::default()).map_err(told)?;
     for (model, pool) in choice.models.iter().zip(pools) {
         let aliases = model.aliases.clone();
@@ -87,7 +91,7 @@ fn told(error: impl std::error::Error) -> Failure {
     Failure::new(error.to_string())
 }
 
-fn options(config: &Resolved, choice: &Choice) -> ServerOptions {
+fn options(config: &Resolved, choice: &Choice) -> Result<ServerOptions, Failure> {
     let api_key = config.api_key.as_ref();
     let origins = config.allowed_origins.iter();
     let mut options = ServerOptions {
@@ -105,7 +109,38 @@ fn options(config: &Resolved, choice: &Choice) -> ServerOptions {
         loop_options: config.loop_options.clone(),
         ..ServerOptions::default()
     };
+    options.watch = watched(&config.watching)?;
     options.retention.max_age = config.retention.max_age;
     options.retention.max_bytes = config.retention.max_bytes;
-    options
+    Ok(options)
+}
+
+/// What operators see.
+fn watched(config: &Watching) -> Result<WatchOptions, Failure> {
+    #[cfg(not(feature = "otlp"))]
+    if config.otlp.is_some() {
+        return Err(Failure::new("this haft was built without OTLP")
+            .remedy("remove `endpoint` of `[otlp]`, or build it with the feature `otlp`"));
+    }
+    Ok(WatchOptions {
+        access_log: config.access_log,
+        metrics: config.metrics,
+        public_metrics: config.public_metrics,
+        #[cfg(feature = "otlp")]
+        otlp: config.otlp.as_ref().map(exported_to).transpose()?,
+    })
+}
+
+#[cfg(feature = "otlp")]
+fn exported_to(collector: &Collector) -> Result<OtlpOptions, Failure> {
+    let mut otlp = OtlpOptions::new(&collector.endpoint).map_err(told)?;
+    for (name, value) in &collector.headers {
+        otlp = otlp.header(name, value.clone()).map_err(told)?;
+    }
+    if let Some(name) = &collector.service_name {
+        otlp.service_name.clone_from(name);
+    }
+    otlp.sample_ratio = collector.sample_ratio;
+    otlp.captures_content = collector.captures_content;
+    Ok(otlp)
 }

@@ -273,5 +273,14 @@ mod tests {
             told.contains("https://h/v1") && told.contains("\"KEY\""),
             "{told}"
         );
+        let file = "[otlp]\nendpoint = \"http://me:hunter2@c/v1?key=hunter2\"\n\
+                    headers = { x-key = \"hunter2\", x-other = { env = \"KEY\" } }\n";
+        assert_eq!(
+            shown(file, &[]),
+            [
+                "otlp.endpoint = \"http://c/v1\" from haft.toml",
+                "otlp.headers = { x-key = \"…\", x-other = { env = \"KEY\" } } from haft.toml",
+            ]
+        );
     }
 }

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+pub(crate) mod collector;
 pub(crate) mod double;
 #[cfg(unix)]
 pub(crate) mod terminal;
@@ -20,10 +21,10 @@ pub(crate) fn haft(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The same command without the variables that would say something about models or servers.
+/// The same command without the variables that would say something about models, servers or spans.
 fn without_variables(mut command: Command) -> Command {
     for (name, _) in std::env::vars() {
-        let providers = ["HAFT_", "OPENAI_", "ANTHROPIC_", "OLLAMA_"];
+        let providers = ["HAFT_", "OPENAI_", "ANTHROPIC_", "OLLAMA_", "OTEL_"];
         if providers.iter().any(|provider| name.starts_with(provider)) {
             command.env_remove(name);
         }

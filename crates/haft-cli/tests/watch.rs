@@ -1,0 +1,328 @@
+//! What the operator of a real server sees of it: its log, its metrics, its spans.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use support::{Running, haft, request, scripted};
+
+fn steps() -> [Value; 2] {
+    [
+        json!({"calls": [{"name": "calculate", "arguments": {"expression": "6 * 7"}}]}),
+        json!({"text": "hunter2", "repeat": "forever"}),
+    ]
+}
+
+fn body() -> String {
+    json!({"input": "hunter2", "tools": [{"type": "haft:calculate"}]}).to_string()
+}
+
+/// A server whose log is kept; its address.
+fn logging(folder: &Path, variables: &[(&str, &str)]) -> (Running, String) {
+    let mut command = haft(folder, &["serve", "--listen", "127.0.0.1:0"]);
+    command.envs(variables.iter().copied());
+    let mut child = command
+        .stdout(Stdio::piped())
+        // To a file: nobody reads along, and a pipe has its limits.
+        .stderr(std::fs::File::create(folder.join("log")).unwrap())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let running = Running(child);
+    out.read_line(&mut first).unwrap();
+    let address = first.trim().strip_prefix("listening on http://");
+    let address = address.unwrap_or_else(|| panic!("{first}{}", log(folder)));
+    // Nobody must be kept from saying the rest.
+    std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+    (running, address.to_owned())
+}
+
+fn log(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("log")).unwrap()
+}
+
+/// Stops a server in peace; its log.
+fn stopped(mut running: Running, folder: &Path) -> String {
+    running.signal("TERM");
+    running.0.wait().unwrap();
+    log(folder)
+}
+
+/// What is at `/metrics`, with its head.
+fn metrics(address: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET /metrics HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn the_log_is_text_or_json_and_says_what_was_asked_but_not_in_which_words() {
+    for (table, variables, is_json, has_access) in [
+        ("", &[][..], false, true),
+        ("[log]\nformat = \"json\"\n", &[], true, true),
+        (
+            "[log]\naccess = false\nlevel = \"debug\"\n",
+            &[],
+            false,
+            false,
+        ),
+        ("[log]\nlevel = \"off\"\n", &[], false, false),
+        (
+            "[log]\nlevel = \"off\"\n",
+            &[("HAFT_LOG", "info")],
+            false,
+            true,
+        ),
+        ("", &[("HAFT_LOG__FORMAT", "json")], true, true),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        scripted(folder.path(), table, &steps());
+        let (running, address) = logging(folder.path(), variables);
+        let (status, _) = request(&address, "POST", "/responses", &body());
+        let log = stopped(running, folder.path());
+        assert_eq!(status, 200, "{log}");
+        assert!(!log.contains("hunter2"), "{log}");
+        let access: Vec<_> = log
+            .lines()
+            .filter(|it| it.contains("haft::access"))
+            .collect();
+        assert_eq!(access.len(), usize::from(has_access), "{table} {log}");
+        if !is_json {
+            let is_json = |line: &str| serde_json::from_str::<Value>(line).is_ok();
+            assert!(!log.lines().any(is_json), "{log}");
+            continue;
+        }
+        for line in log.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            assert!(line["timestamp"].is_string() && line["message"].is_string());
+        }
+        let line: Value = serde_json::from_str(access[0]).unwrap();
+        assert_eq!(line["level"], "INFO");
+        assert_eq!(
+            (&line["method"], &line["status"]),
+            (&json!("POST"), &json!(200))
+        );
+        assert_eq!(line["route"], "/v1/responses");
+        assert!(line["request_id"].as_str().unwrap().starts_with("req_"));
+        assert!(
+            line["ms"].is_number() && line["bytes"].is_number(),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn metrics_are_there_unless_the_operator_wants_none() {
+    let folder = tempfile::tempdir().unwrap();
+    scripted(folder.path(), "", &steps());
+    let (running, address) = logging(folder.path(), &[]);
+    request(&address, "POST", "/responses", &body());
+    let text = metrics(&address);
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    let calls = "haft_tool_calls_total{kind=\"haft:calculate\",outcome=\"succeeded\"} 1\n";
+    assert!(text.contains(calls), "{text}");
+    assert!(text.contains("haft_build_info{version="), "{text}");
+    stopped(running, folder.path());
+
+    let off = [("HAFT_METRICS__ENABLED", "false")];
+    let (_running, address) = logging(folder.path(), &off);
+    let text = metrics(&address);
+    assert!(text.starts_with("HTTP/1.1 404"), "{text}");
+}
+
+#[cfg(feature = "otlp")]
+mod spans {
+    use super::*;
+    use support::collector::{Collector, Span};
+    use support::double::{Double, ended_with};
+    use support::request_with;
+
+    fn found<'s>(spans: &'s [Span], name: &str) -> &'s Span {
+        let found = spans.iter().find(|span| span.name == name);
+        found.unwrap_or_else(|| panic!("no `{name}` in {spans:#?}"))
+    }
+
+    /// Serves one request with these tables and variables; the log.
+    fn served(table: &str, variables: &[(&str, &str)], body: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        scripted(folder.path(), table, &steps());
+        let (running, address) = logging(folder.path(), variables);
+        let (status, answer) = request(&address, "POST", "/responses", body);
+        assert_eq!(status, 200, "{answer}");
+        stopped(running, folder.path())
+    }
+
+    #[test]
+    fn they_go_where_the_configuration_or_the_environment_says_by_the_names_of_the_conventions() {
+        let by_file = |url: &str| {
+            format!(
+                "[otlp]\nendpoint = \"{url}\"\nservice_name = \"mine\"\n\
+                 headers = {{ x-key = {{ env = \"COLLECTOR_KEY\" }} }}\n"
+            )
+        };
+        for is_in_file in [true, false] {
+            let collector = Collector::start();
+            let table = if is_in_file {
+                by_file(&collector.url)
+            } else {
+                String::new()
+            };
+            let variables = if is_in_file {
+                vec![("COLLECTOR_KEY", "hunter3")]
+            } else {
+                vec![
+                    ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url.as_str()),
+                    ("OTEL_EXPORTER_OTLP_HEADERS", "x-key=hunter3"),
+                    ("OTEL_SERVICE_NAME", "mine"),
+                ]
+            };
+            let log = served(&table, &variables, &body());
+            assert!(!log.contains("hunter"), "{log}");
+            for export in collector.received() {
+                let head = &export.head;
+                assert!(head.starts_with("post /v1/traces http/1.1"), "{head}");
+                assert!(head.contains("x-key: hunter3"), "{head}");
+                assert!(
+                    head.contains("content-type: application/x-protobuf"),
+                    "{head}"
+                );
+            }
+            let spans = collector.spans();
+            assert_eq!(spans.len(), 5, "{spans:#?}");
+            let request = found(&spans, "POST /v1/responses");
+            assert_eq!(request.resource["service.name"], "mine");
+            assert_eq!(request.attributes["http.response.status_code"], 200);
+            let run = found(&spans, "invoke_agent");
+            assert_eq!(run.parent, request.id);
+            assert_eq!(run.attributes["gen_ai.operation.name"], "invoke_agent");
+            assert_eq!(run.attributes["gen_ai.usage.input_tokens"], 20);
+            let asked = found(&spans, "chat scripted");
+            assert_eq!(asked.parent, run.id);
+            assert_eq!(asked.attributes["gen_ai.operation.name"], "chat");
+            assert_eq!(asked.attributes["gen_ai.request.model"], "scripted");
+            let call = found(&spans, "execute_tool calculate");
+            assert_eq!(call.parent, run.id);
+            assert_eq!(call.attributes["gen_ai.tool.name"], "calculate");
+            assert!(!format!("{spans:?}").contains("hunter"), "{spans:#?}");
+        }
+    }
+
+    #[test]
+    fn content_goes_along_only_where_the_operator_and_the_client_let_it() {
+        let unstored = json!({"input": "hunter2", "store": false}).to_string();
+        for (line, body, has_content) in [
+            ("capture_content = true", body(), true),
+            ("capture_content = true", unstored, false),
+            ("", body(), false),
+        ] {
+            let collector = Collector::start();
+            let table = format!("[otlp]\nendpoint = \"{}\"\n{line}\n", collector.url);
+            served(&table, &[], &body);
+            let spans = collector.spans();
+            assert!(spans.len() >= 3, "{spans:#?}");
+            let told = format!("{spans:?}");
+            assert_eq!(told.contains("hunter2"), has_content, "{line} {told}");
+        }
+    }
+
+    #[test]
+    fn a_share_of_nothing_sends_nothing() {
+        let collector = Collector::start();
+        let table = format!(
+            "[otlp]\nendpoint = \"{}\"\nsample_ratio = 0\n",
+            collector.url
+        );
+        served(&table, &[], &body());
+        assert!(collector.received().is_empty());
+    }
+
+    #[test]
+    fn a_collector_that_is_not_there_is_told_of_and_hinders_nobody() {
+        let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", gone.local_addr().unwrap());
+        drop(gone);
+        let table = format!(
+            "[otlp]\nendpoint = \"{url}?key=hunter3\"\nheaders = {{ x-key = \"hunter3\" }}\n"
+        );
+        let log = served(&table, &[], &body());
+        assert!(log.contains("spans cannot be exported"), "{log}");
+        assert!(!log.contains("hunter"), "{log}");
+
+        let grpc = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ];
+        let log = served("", &grpc, &body());
+        assert!(log.contains("haft speaks `http/protobuf`"), "{log}");
+    }
+
+    /// Everything at once, at the lowest level of the log: what providers, clients and collectors are
+    /// known by is nowhere.
+    #[test]
+    fn keys_are_in_nothing_that_operators_see() {
+        let message = json!({
+            "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": "hunter2", "annotations": []}],
+        });
+        let provider = Double::start(vec![ended_with("resp_1", &[message])]);
+        let collector = Collector::start();
+        let folder = tempfile::tempdir().unwrap();
+        let config = format!(
+            "[server]\napi_key_env = \"CLIENT_KEY\"\n\
+             [log]\nlevel = \"trace\"\nformat = \"json\"\n\
+             [otlp]\nendpoint = \"{}\"\nheaders = {{ x-key = {{ env = \"COLLECTOR_KEY\" }} }}\n\
+             [[model]]\nname = \"double\"\nadapter = \"openai-responses\"\n\
+             base_url = \"{}/v1\"\napi_key_env = \"PROVIDER_KEY\"\n",
+            collector.url, provider.address
+        );
+        std::fs::write(folder.path().join("haft.toml"), config).unwrap();
+        let keys = [
+            ("CLIENT_KEY", "key-of-the-client"),
+            ("COLLECTOR_KEY", "key-of-the-collector"),
+            ("PROVIDER_KEY", "key-of-the-provider"),
+        ];
+        let (running, address) = logging(folder.path(), &keys);
+        let ask = |key: &str, method: &str, path: &str, body: &str| {
+            let header = format!("authorization: Bearer {key}\r\n");
+            request_with(&address, method, path, &header, body)
+        };
+        let body = json!({"input": "hunter2"}).to_string();
+        let (status, answer) = ask("key-of-the-client", "POST", "/responses", &body);
+        assert_eq!(status, 200, "{answer}");
+        let (status, _) = ask("key-of-nobody", "POST", "/responses", &body);
+        assert_eq!(status, 401);
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let path = format!("/responses/{}/trace", answer["id"].as_str().unwrap());
+        let (status, trace) = ask("key-of-the-client", "GET", &path, "");
+        assert_eq!(status, 200, "{trace}");
+        let metrics = metrics(&address);
+        let log = stopped(running, folder.path());
+        let exports = collector.received();
+        assert!(!exports.is_empty() && log.contains("haft::access"), "{log}");
+        let spans = format!("{:?}", collector.spans());
+        for (seen, text) in [
+            ("log", &log),
+            ("metrics", &metrics),
+            ("trace", &trace),
+            ("spans", &spans),
+        ] {
+            for secret in ["key-of-", "hunter2"] {
+                let line = text.lines().find(|line| line.contains(secret));
+                assert_eq!(line, None, "`{secret}` is in the {seen}");
+            }
+        }
+    }
+}
