@@ -79,6 +79,30 @@ fn lines_that_are_typed_or_pasted_at_once_are_taken_one_after_the_other() {
 }
 
 #[test]
+fn what_is_typed_while_an_answer_comes_is_taken_when_it_has_come() {
+    let folder = folder();
+    let answer = |text: &str| json!({"expect": {"user": {"equals": text}}, "text": text.repeat(2)});
+    let slow = json!({"text": "tick ".repeat(30) + "done.", "pieces": 5, "delay_ms": 100});
+    let steps = [slow, answer("two"), answer("three"), answer("four")];
+    scripted(folder.path(), "", &steps);
+    let mut terminal = Terminal::run(folder.path(), &["chat"]);
+    terminal.sees("> ");
+    terminal.line("one");
+    terminal.sees("tick tick");
+    // Two lines, and the beginning of a third.
+    terminal.keys("two\rthree\rfo");
+    terminal.sees("done.");
+    terminal.sees("twotwo");
+    terminal.sees("threethree");
+    terminal.sees("> ");
+    terminal.line("ur");
+    terminal.sees("fourfour");
+    terminal.sees("> ");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.ends().0, Some(0));
+}
+
+#[test]
 fn whoever_waits_sees_that_something_happens() {
     let folder = folder();
     scripted(

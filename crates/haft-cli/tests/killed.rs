@@ -6,7 +6,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{Running, request};
+use support::{Running, probe, request};
 
 fn address(lines: &[String]) -> &str {
     lines[0].strip_prefix("listening on http://").unwrap()
@@ -143,4 +143,28 @@ fn a_second_signal_stops_at_once() {
     server.signal("TERM");
     assert_eq!(server.0.wait().unwrap().code(), Some(143));
     waiting.join().unwrap();
+}
+
+#[test]
+fn a_signal_turns_readiness_off_and_requests_are_served_until_the_wait_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = "[server]\ndrain_wait = \"6s\"\n";
+    std::fs::write(folder.path().join("haft.toml"), config).unwrap();
+    let (mut server, lines) = Running::start(folder.path());
+    let at = address(&lines);
+    assert_eq!(probe(at, "/readyz").0, 200);
+    server.signal("TERM");
+    while probe(at, "/readyz").0 == 200 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let (status, ready) = request(at, "POST", "/responses", r#"{"input":"hi"}"#);
+    assert_eq!(status, 200, "{ready}");
+    assert_eq!(parsed(&ready)["status"], "completed");
+    let (status, ready) = probe(at, "/readyz");
+    assert_eq!(status, 503, "{ready}");
+    assert_eq!(parsed(&ready)["parts"]["server"], "it is being stopped");
+    assert_eq!(probe(at, "/healthz").0, 200);
+    assert!(server.0.try_wait().unwrap().is_none(), "it did not wait");
+    assert!(server.0.wait().unwrap().success());
+    assert!(std::net::TcpStream::connect(at).is_err());
 }

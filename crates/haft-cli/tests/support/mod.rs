@@ -140,6 +140,15 @@ pub(crate) fn request_with(
     headers: &str,
     body: &str,
 ) -> (u16, String) {
+    send(address, method, &format!("/v1{path}"), headers, body)
+}
+
+/// What is at a path beside the API.
+pub(crate) fn probe(address: &str, path: &str) -> (u16, String) {
+    send(address, "GET", path, "", "")
+}
+
+fn send(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
     use std::io::{Read as _, Write as _};
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     let patience = std::time::Duration::from_secs(30);
@@ -147,7 +156,7 @@ pub(crate) fn request_with(
     let length = body.len();
     write!(
         stream,
-        "{method} /v1{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
          content-type: application/json\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
     )
     .unwrap();
