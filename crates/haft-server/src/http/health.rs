@@ -2,32 +2,23 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::response::Response;
-use axum::routing::get;
 use serde_json::json;
 
 use super::{caller, door, origin, reply};
 use crate::app::App;
 use crate::health::Readiness;
 
-pub(super) fn router(app: Arc<App>) -> Router {
-    Router::new()
-        .route("/healthz", get(healthy))
-        .route("/readyz", get(ready))
-        .with_state(app)
-}
-
 /// That the process answers is all that is said.
-async fn healthy() -> Response {
+pub(super) async fn healthy() -> Response {
     fresh(reply::ok(&json!({"status": "ok"})))
 }
 
 /// Whether requests can be served, and to those who may come in what is in the way.
-async fn ready(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
+pub(super) async fn ready(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
     let readiness = Readiness::of(&app).await;
     let status = if readiness.is_ready() {
         StatusCode::OK

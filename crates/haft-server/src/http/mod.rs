@@ -72,21 +72,30 @@ fn paths() -> Paths {
         .get("/models/{id}", models::retrieve)
 }
 
-/// Paths outside of the envelope: they have doors of their own, and those who look are not counted.
+/// Paths beside the envelope: who asks for these has no key or a door of his own, asks every few
+/// seconds, and is not counted.
 fn open_paths() -> Paths {
+    Paths::below("")
+        .get("/healthz", health::healthy)
+        .get("/readyz", health::ready)
+}
+
+/// The same, for those who count.
+fn metrics_paths() -> Paths {
     Paths::below("").get("/metrics", metrics::metrics)
 }
 
 /// The list of all of them.
 pub(crate) fn routes() -> Vec<Route> {
     let mut routes = paths().into_routes();
+    routes.extend(metrics_paths().into_routes());
     routes.extend(open_paths().into_routes());
     routes
 }
 
 pub(crate) fn router(app: Arc<App>) -> Router {
-    let open_paths = if app.options.watch.metrics {
-        open_paths().into_router()
+    let metrics_paths = if app.options.watch.metrics {
+        metrics_paths().into_router()
     } else {
         Router::new()
     };
@@ -95,10 +104,9 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
-        .merge(open_paths)
-        .with_state(Arc::clone(&app))
-        // Beside the envelope: who asks for these has no key, and asks every few seconds.
-        .merge(health::router(app))
+        .merge(metrics_paths)
+        .merge(open_paths().into_router())
+        .with_state(app)
 }
 
 async fn unknown_path(uri: Uri) -> ApiError {

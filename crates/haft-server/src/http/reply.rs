@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use haft_models::pool::Witness;
 use serde::Serialize;
 
-use crate::error::{ApiError, ErrorBody};
+use crate::error::{ApiError, ErrorBody, ErrorCode};
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
@@ -17,15 +17,23 @@ impl IntoResponse for ApiError {
         struct Told<'e> {
             error: ErrorBody<'e>,
         }
-        if self.status().is_server_error() {
-            // Not the message: a provider may quote what it was sent.
-            tracing::warn!(code = self.code.as_str(), "a request failed");
+        // Not the message: a provider may quote what it was sent.
+        match self.code {
+            // Of these there are many when there is least time to write them down.
+            ErrorCode::ServerIsOverloaded => tracing::debug!("a request was sent away"),
+            code if self.status().is_server_error() => {
+                tracing::warn!(code = code.as_str(), "a request failed");
+            }
+            _ => {}
         }
         let body = Told { error: self.body() };
         let mut response = json(self.status(), &body);
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_seconds() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status() == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if self.must_not_retry {
             headers.insert("x-should-retry", HeaderValue::from_static("false"));

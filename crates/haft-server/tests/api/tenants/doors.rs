@@ -58,6 +58,8 @@ pub(super) const ROWS: &[(&str, &str, Row)] = &[
     ("GET", "/v1/models", Row::Shared),
     ("GET", "/v1/models/{id}", Row::Shared),
     ("GET", "/metrics", Row::Open),
+    ("GET", "/healthz", Row::Open),
+    ("GET", "/readyz", Row::Open),
 ];
 
 #[test]
@@ -110,6 +112,7 @@ async fn no_route_opens_without_a_good_key() {
                 (401, "invalid_api_key"),
                 "{method} {path} with a {what} key"
             );
+            assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
             let told = answer.body.to_string();
             assert!(!told.contains(id), "{told}");
         }
