@@ -8,7 +8,7 @@ use haft_core::{Owner, Store, StoreError, ToolKind};
 
 pub(crate) use crate::conversation_locks::{ConversationLock, ConversationLocks};
 
-use crate::access::{Keyring, Pass, RunLine, RunPermit};
+use crate::access::{BodyBudget, Keyring, Pass, RunLine, RunPermit};
 use crate::error::{ApiError, ErrorCode};
 use crate::health::StoreHealth;
 use crate::lifetime::Lifetime;
@@ -30,6 +30,7 @@ pub(crate) struct App {
     pub(crate) conversations: ConversationLocks,
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) line: Arc<RunLine>,
+    pub(crate) bodies: BodyBudget,
     /// Whether only names of the loopback are answered where no key is needed.
     pub(crate) is_local: OnceLock<bool>,
     pub(crate) keys: SealingKeys,

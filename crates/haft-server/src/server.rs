@@ -10,7 +10,7 @@ use haft_catalog::Catalog;
 use haft_core::{CustomKind, Retention, Store, ToolSource};
 use tokio::net::TcpListener;
 
-use crate::access::{KeyFile, Keyring, KeysError, RunLine};
+use crate::access::{BodyBudget, KeyFile, Keyring, KeysError, RunLine};
 use crate::app::{App, ConversationLocks, now};
 use crate::connections;
 use crate::health::StoreHealth;
@@ -181,6 +181,7 @@ impl ServerBuilder {
         let max_waiting = limits.max_waiting;
         let max_waiting = max_waiting.unwrap_or_else(|| options.max_runs.saturating_mul(4));
         let line = RunLine::new(options.max_runs, max_waiting, limits.max_wait);
+        let bodies = BodyBudget::new(limits.max_pending_bytes, options.max_body_bytes);
         let names = models.iter().map(|entry| entry.name.as_str());
         let watch = Watch::new(names, options.watch.clone());
         Ok(Server {
@@ -190,6 +191,7 @@ impl ServerBuilder {
                 store: timed(self.store, &watch),
                 keyring,
                 line,
+                bodies,
                 is_local: OnceLock::new(),
                 options,
                 live: LiveRuns::default(),

@@ -89,6 +89,9 @@ pub(super) struct LimitsTable {
     pub(super) max_waiting: Option<usize>,
     /// How long they may wait.
     pub(super) max_wait: Option<Age>,
+    /// How many bytes the bodies of all requests together may have that are being read or wait; the first
+    /// 64 KiB of each do not count.
+    pub(super) max_pending_bytes: Option<Bytes>,
     /// How many bytes the headers of a request may have.
     pub(super) max_header_bytes: Option<Bytes>,
     /// How many headers it may have.

@@ -14,6 +14,10 @@ pub(super) fn limits(document: &Document<'_>, said: &LimitsTable) -> Result<Limi
     let zero = [
         ("requests_per_minute", said.requests_per_minute == Some(0)),
         ("concurrent", said.concurrent == Some(0)),
+        (
+            "max_pending_bytes",
+            said.max_pending_bytes == Some(Bytes(0)),
+        ),
         ("max_header_bytes", said.max_header_bytes == Some(Bytes(0))),
         ("max_headers", said.max_headers == Some(0)),
         ("max_input_items", said.max_input_items == Some(0)),
@@ -24,9 +28,8 @@ pub(super) fn limits(document: &Document<'_>, said: &LimitsTable) -> Result<Limi
         return Err(document.complain(&path, format!("`{key}` must be more than 0")));
     }
     let usual = Limits::default();
-    let header_bytes = said.max_header_bytes.map(|Bytes(bytes)| bytes);
     // More than can be addressed is as good as no limit.
-    let header_bytes = header_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let size = |Bytes(bytes)| usize::try_from(bytes).unwrap_or(usize::MAX);
     Ok(Limits {
         keys: KeyLimits {
             requests_per_minute: said.requests_per_minute.and_then(NonZeroU32::new),
@@ -34,7 +37,8 @@ pub(super) fn limits(document: &Document<'_>, said: &LimitsTable) -> Result<Limi
         },
         max_waiting: said.max_waiting,
         max_wait: said.max_wait.map_or(usual.max_wait, |Age(wait)| wait),
-        max_header_bytes: header_bytes.unwrap_or(usual.max_header_bytes),
+        max_pending_bytes: (said.max_pending_bytes).map_or(usual.max_pending_bytes, size),
+        max_header_bytes: (said.max_header_bytes).map_or(usual.max_header_bytes, size),
         max_headers: said.max_headers.unwrap_or(usual.max_headers),
         max_input_items: said.max_input_items.unwrap_or(usual.max_input_items),
         max_tools: said.max_tools.unwrap_or(usual.max_tools),

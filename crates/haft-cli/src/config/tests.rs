@@ -126,6 +126,7 @@ fn every_key_is_read() {
         concurrent = 4
         max_waiting = 0
         max_wait = "1500ms"
+        max_pending_bytes = "16MiB"
         max_header_bytes = "8KiB"
         max_headers = 32
         max_input_items = 100
@@ -149,6 +150,7 @@ fn every_key_is_read() {
         },
         max_waiting: Some(0),
         max_wait: Duration::from_millis(1500),
+        max_pending_bytes: 16 << 20,
         max_header_bytes: 8 << 10,
         max_headers: 32,
         max_input_items: 100,

@@ -6,13 +6,20 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::config::Listen;
 use crate::failure::Failure;
 
 /// How long the name of a host may take to be looked up.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How much the system keeps for a client that does not read; it doubles it. Left to itself it keeps
+/// megabytes, which many clients can make the machine spend.
+const SEND_BUFFER: u32 = 128 * 1024;
+
+/// How many connections wait to be accepted.
+const BACKLOG: u32 = 1024;
 
 /// The folder for data, made if it is not there and proven to be writable. What is in it is private:
 /// a new one is for its owner alone.
@@ -58,11 +65,35 @@ fn make_private(folder: &Path) -> io::Result<()> {
 
 /// A listener at this address.
 pub(super) async fn listener(listen: &Listen) -> Result<TcpListener, Failure> {
-    let bound = TcpListener::bind((listen.host(), listen.port()));
-    let bound = tokio::time::timeout(LOOKUP_TIMEOUT, bound).await;
+    let bound = tokio::time::timeout(LOOKUP_TIMEOUT, bind(listen)).await;
     bound
         .unwrap_or_else(|_| Err(ErrorKind::TimedOut.into()))
         .map_err(|error| cannot_listen(listen, &error))
+}
+
+async fn bind(listen: &Listen) -> io::Result<TcpListener> {
+    let mut refused = io::Error::from(ErrorKind::AddrNotAvailable);
+    for address in tokio::net::lookup_host((listen.host(), listen.port())).await? {
+        match bind_to(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
+fn bind_to(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // A server that was just stopped does not hold the address.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    // The connections have it, too.
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Refuses an address that others can reach. Without a key, everybody could use it.
@@ -120,6 +151,18 @@ mod tests {
             let rights = std::fs::metadata(&made).unwrap().permissions();
             assert_eq!(rights.mode() & 0o777, 0o700);
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_client_who_does_not_read_is_kept_little_for() {
+        let listen: Listen = "127.0.0.1:0".parse().unwrap();
+        let listener = listener(&listen).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let _client = tokio::net::TcpStream::connect(address).await.unwrap();
+        let (accepted, _) = listener.accept().await.unwrap();
+        let socket = TcpSocket::from_std_stream(accepted.into_std().unwrap());
+        assert!(socket.send_buffer_size().unwrap() <= 2 * SEND_BUFFER);
     }
 
     #[test]

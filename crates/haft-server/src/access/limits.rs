@@ -15,6 +15,9 @@ pub struct Limits {
     pub max_waiting: Option<usize>,
     /// How long they may wait.
     pub max_wait: Duration,
+    /// How many bytes the bodies of all requests together may have that are not under way yet: being
+    /// read, or waiting. The first 64 KiB of each do not count. The largest that may come always fits.
+    pub max_pending_bytes: usize,
     /// How many bytes the headers of a request may have, the line with its path included.
     pub max_header_bytes: usize,
     /// How many headers it may have.
@@ -31,6 +34,7 @@ impl Default for Limits {
             keys: KeyLimits::default(),
             max_waiting: None,
             max_wait: Duration::from_secs(10),
+            max_pending_bytes: 256 * 1024 * 1024,
             max_header_bytes: 64 * 1024,
             max_headers: 64,
             max_input_items: 10_000,

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody as _};
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
 use serde_json::Value;
 
+use crate::access::Held;
+use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 use crate::lifetime::stopped;
 
@@ -22,7 +26,7 @@ const LARGE: usize = 128 * 1024;
 
 /// Does something with a body, beside the other requests if it is large.
 pub(super) async fn digest<T: Send + 'static>(
-    bytes: bytes::Bytes,
+    bytes: Bytes,
     work: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     sized(bytes.len(), move || work(&bytes)).await
@@ -54,18 +58,15 @@ pub(super) async fn aside<T: Send + 'static>(
 }
 
 /// Reads a body as JSON.
-pub(super) async fn read_json(request: Request, limit: usize) -> Result<Value, ApiError> {
-    digest(read_json_bytes(request, limit).await?, parse).await
+pub(super) async fn read_json(request: Request, app: &App) -> Result<Value, ApiError> {
+    digest(read_json_bytes(request, app).await?, parse).await
 }
 
 /// The bytes of a body that is declared as JSON.
-pub(super) async fn read_json_bytes(
-    request: Request,
-    limit: usize,
-) -> Result<bytes::Bytes, ApiError> {
+pub(super) async fn read_json_bytes(request: Request, app: &App) -> Result<Bytes, ApiError> {
     let (parts, body) = request.into_parts();
     check_type(&parts.headers)?;
-    read(body, limit).await
+    read(body, app).await
 }
 
 fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
@@ -81,10 +82,10 @@ fn check_type(headers: &HeaderMap) -> Result<(), ApiError> {
 /// The same, where an empty body is as good as none.
 pub(super) async fn read_optional_json(
     request: Request,
-    limit: usize,
+    app: &App,
 ) -> Result<Option<Value>, ApiError> {
     let (parts, body) = request.into_parts();
-    let bytes = read(body, limit).await?;
+    let bytes = read(body, app).await?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
@@ -92,27 +93,54 @@ pub(super) async fn read_optional_json(
     digest(bytes, parse).await.map(Some)
 }
 
-async fn read(body: Body, limit: usize) -> Result<bytes::Bytes, ApiError> {
-    let read = tokio::time::timeout(MAX_WAIT, to_bytes(body, limit)).await;
-    let read = read.map_err(|_| {
+/// Reads a body to its end, in time and within bounds.
+async fn read(body: Body, app: &App) -> Result<Bytes, ApiError> {
+    let read = tokio::time::timeout(MAX_WAIT, collect(body, app)).await;
+    read.unwrap_or_else(|_| {
         let message = format!(
             "the body was not there after {} seconds: send it again, faster or in pieces",
             MAX_WAIT.as_secs()
         );
-        ApiError::new(ErrorCode::InvalidJson, message)
-    })?;
-    read.map_err(|error| {
-        let is_too_large = std::error::Error::source(&error)
-            .is_some_and(|source| source.to_string().contains("length limit"));
-        if is_too_large {
-            ApiError::new(
-                ErrorCode::RequestTooLarge,
-                format!("the body has more than {limit} bytes: send less at once"),
-            )
-        } else {
-            ApiError::new(ErrorCode::InvalidJson, "the body broke off: send it again")
-        }
+        Err(ApiError::new(ErrorCode::InvalidJson, message))
     })
+}
+
+async fn collect(body: Body, app: &App) -> Result<Bytes, ApiError> {
+    let limit = app.options.max_body_bytes;
+    let too_large = || {
+        let message = format!("the body has more than {limit} bytes: send less at once");
+        Err(ApiError::new(ErrorCode::RequestTooLarge, message))
+    };
+    if body.size_hint().lower() > limit as u64 {
+        return too_large();
+    }
+    let mut pieces = body.into_data_stream();
+    let mut held = Held::default();
+    // Most come in one piece, which is not copied.
+    let mut first = Bytes::new();
+    let mut whole = BytesMut::new();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| {
+            ApiError::new(ErrorCode::InvalidJson, "the body broke off: send it again")
+        })?;
+        let size = first.len() + whole.len() + piece.len();
+        if size > limit {
+            return too_large();
+        }
+        app.bodies.grow(&mut held, size)?;
+        if size == piece.len() {
+            first = piece;
+        } else {
+            whole.extend_from_slice(&std::mem::take(&mut first));
+            whole.extend_from_slice(&piece);
+        }
+    }
+    let bytes = if whole.is_empty() {
+        first
+    } else {
+        whole.freeze()
+    };
+    Ok(held.with(bytes))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

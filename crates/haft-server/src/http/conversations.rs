@@ -88,7 +88,7 @@ pub(super) async fn create(
     caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = body::read_optional_json(request, app.options.max_body_bytes).await?;
+    let body = body::read_optional_json(request, &app).await?;
     let body = read(
         &app,
         body.unwrap_or_else(|| json!({})),
@@ -142,7 +142,7 @@ pub(super) async fn update(
     Ids(id): Ids<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = body::read_json(request, app.options.max_body_bytes).await?;
+    let body = body::read_json(request, &app).await?;
     let body = read(&app, body, ConversationBody::read)?;
     let metadata = body.metadata.ok_or_else(|| {
         ApiError::new(
@@ -182,7 +182,7 @@ pub(super) async fn add(
     request: Request,
 ) -> Result<Response, ApiError> {
     let include = ItemsQuery::read(query.as_deref())?.include;
-    let body = body::read_json(request, app.options.max_body_bytes).await?;
+    let body = body::read_json(request, &app).await?;
     let body = read(&app, body, ItemsBody::read)?;
     let items = kept(&app, &caller.owner, body.items).await?;
     // A run that is under way has read the conversation already.

@@ -30,9 +30,11 @@ pub(super) async fn create(
     let (request, body) = receive(&app, request, Door::Http).await?;
     let request = Arc::new(request);
     let job = prepare(&app, &caller, &request, None).await?;
+    // Only what runs on by itself needs its body again.
+    let body = request.background.then_some(body);
     let warning = warning(&job);
     let witness = job.plan.witness.clone();
-    let mut response = if request.background {
+    let mut response = if let Some(body) = body {
         background::start(app, &caller, &request, &body, job).await?
     } else if request.stream {
         let wait = app.options.answer_wait;
@@ -56,7 +58,7 @@ pub(super) async fn receive(
     request: Request,
     door: Door,
 ) -> Result<(CreateRequest, Bytes), ApiError> {
-    let body = body::read_json_bytes(request, app.options.max_body_bytes).await?;
+    let body = body::read_json_bytes(request, app).await?;
     let app = Arc::clone(app);
     let digested = body::digest(body.clone(), move |body| {
         read(&app, body::parse(body)?, door)

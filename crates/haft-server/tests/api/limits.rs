@@ -34,7 +34,7 @@ fn limits(per_minute: u32, at_once: u32) -> KeyLimits {
 }
 
 /// Status, code and after how many seconds to try again.
-fn told(answer: &Answer) -> (u16, &str, Option<&str>) {
+pub(crate) fn told(answer: &Answer) -> (u16, &str, Option<&str>) {
     let (status, code, _) = answer.error();
     (status, code, answer.header("retry-after"))
 }

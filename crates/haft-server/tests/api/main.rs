@@ -5,6 +5,7 @@
 mod access;
 mod attack;
 mod backends;
+mod bodies;
 mod breaks;
 mod chat;
 mod compaction;

@@ -19,20 +19,32 @@ pub(crate) struct Raw {
 impl Raw {
     /// Sends a body to `/v1/responses`.
     pub(crate) async fn post(served: &Served, body: &Value) -> Self {
+        let body = body.to_string();
+        let mut raw = Self::begin(served, body.len()).await;
+        raw.send(body.as_bytes()).await;
+        raw
+    }
+
+    /// Says that a body of this size comes.
+    pub(crate) async fn begin(served: &Served, size: usize) -> Self {
         let address = served.base.strip_prefix("http://").unwrap();
         let address: SocketAddr = address.strip_suffix("/v1").unwrap().parse().unwrap();
-        let mut stream = TcpStream::connect(address).await.unwrap();
-        let body = body.to_string();
-        let head = format!(
-            "POST /v1/responses HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(head.as_bytes()).await.unwrap();
-        Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let mut raw = Self {
             stream,
             buffer: Vec::new(),
-        }
+        };
+        let head = format!(
+            "POST /v1/responses HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+             content-length: {size}\r\n\r\n"
+        );
+        raw.send(head.as_bytes()).await;
+        raw
+    }
+
+    /// Sends more.
+    pub(crate) async fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).await.unwrap();
     }
 
     async fn more(&mut self) {

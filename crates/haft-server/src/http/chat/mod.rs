@@ -28,7 +28,7 @@ pub(super) async fn complete(
     caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let body = body::read_json_bytes(request, app.options.max_body_bytes).await?;
+    let body = body::read_json_bytes(request, &app).await?;
     let envelope = Envelope::read(&body)?;
     let entry = app.models.find(envelope.model.as_deref())?;
     let limits = &app.options.limits;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::message::{Wish, envelope, steer_failed, with_stream_id};
-use crate::access::RateReport;
+use crate::access::{Held, RateReport};
 use crate::app::{App, Caller};
 use crate::context::Remembered;
 use crate::drive::{Ended, Follower, Job, MAX_STALL, Signal};
@@ -38,6 +38,8 @@ struct Waiting {
     wish: Result<Map<String, Value>, ApiError>,
     /// How long the message was.
     size: usize,
+    /// What it holds of what all requests may hold before they are under way.
+    held: Held,
 }
 
 pub(super) struct Connection {
@@ -87,7 +89,8 @@ impl Connection {
             Some(Waiting {
                 wish: Ok(body),
                 size,
-            }) => Box::pin(self.turn(body, size)).await,
+                held,
+            }) => Box::pin(self.turn(body, size, held)).await,
             Some(Waiting {
                 wish: Err(error), ..
             }) => self.refuse(&error, None).await,
@@ -152,6 +155,10 @@ impl Connection {
             Some(Err(_)) | None => return Err(Gone),
         };
         let size = bytes.len();
+        let mut held = Held::default();
+        if let Err(error) = self.app.bodies.grow(&mut held, size) {
+            return self.send(envelope(&error)).await;
+        }
         let wish = match body::digest(bytes, Wish::read).await {
             Ok(Wish::Create(body)) => Ok(body),
             Ok(Wish::Steer(wish)) => return self.send(steer_failed(&wish)).await,
@@ -169,7 +176,7 @@ impl Connection {
             let error = error.retry_after(Duration::from_secs(1));
             return self.send(envelope(&error)).await;
         }
-        self.queue.push_back(Waiting { wish, size });
+        self.queue.push_back(Waiting { wish, size, held });
         Ok(())
     }
 
@@ -189,10 +196,15 @@ impl Connection {
         self.memory.take_if(is_it);
     }
 
-    async fn turn(&mut self, body: Map<String, Value>, size: usize) -> Result<(), Gone> {
+    async fn turn(
+        &mut self,
+        body: Map<String, Value>,
+        size: usize,
+        held: Held,
+    ) -> Result<(), Gone> {
         let watched = self.app.watch.message(&self.caller, &self.opening);
         self.caller.watch = watched.notes();
-        let refused = self.answer(body, size).await?;
+        let refused = self.answer(body, size, held).await?;
         watched.answered(refused.unwrap_or(StatusCode::OK));
         Ok(())
     }
@@ -202,6 +214,7 @@ impl Connection {
         &mut self,
         body: Map<String, Value>,
         size: usize,
+        held: Held,
     ) -> Result<Option<StatusCode>, Gone> {
         let previous = body.get("previous_response_id").and_then(Value::as_str);
         let previous = previous.map(str::to_owned);
@@ -227,6 +240,8 @@ impl Connection {
                 return Ok(Some(error.status()));
             }
         };
+        // It is under way.
+        drop(held);
         let stream_id = request.stream_id.as_deref();
         if !request.generate {
             let (events, ended) = job.warm_up(&self.app).await;

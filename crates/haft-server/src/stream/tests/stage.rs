@@ -9,7 +9,7 @@ use haft_engine::LoopOptions;
 use haft_store::MemoryStore;
 use serde_json::{Value, json};
 
-use crate::access::{KeyLimits, Keyring, RunLine};
+use crate::access::{BodyBudget, KeyLimits, Keyring, RunLine};
 use crate::app::{App, Caller, ConversationLocks};
 use crate::live::LiveRuns;
 use crate::models::{ModelEntry, Models};
@@ -58,6 +58,7 @@ impl Stage {
                 store: Arc::new(MemoryStore::new()),
                 keyring: Keyring::open(None, None, KeyLimits::default()).unwrap(),
                 line: RunLine::new(1, 0, Duration::ZERO),
+                bodies: BodyBudget::new(0, 0),
                 is_local: OnceLock::new(),
                 options,
                 live: LiveRuns::default(),
