@@ -48,7 +48,7 @@ enum Command {
         backend: SocketAddr,
     },
     /// Send requests to servers in turn and print what came of it.
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Open streams that wait for a stalled backend, and print what each takes of a server's memory.
     Idle {
         /// The server: its address, a comma, its process id.
@@ -76,6 +76,9 @@ struct RunArguments {
     /// `haft serve`.
     #[arg(long)]
     haft: TargetArgument,
+    /// Another `haft serve`, to compare two builds.
+    #[arg(long)]
+    beside: Option<TargetArgument>,
     /// Another server, measured at 8 connections and without tools.
     #[arg(long)]
     peer: Option<TargetArgument>,
@@ -107,7 +110,7 @@ fn main() -> Result<()> {
             let runtime = Builder::new_multi_thread().enable_all().build()?;
             runtime.block_on(proxy::serve(backend))
         }
-        Command::Run(arguments) => on_one_thread(run(arguments)),
+        Command::Run(arguments) => on_one_thread(run(*arguments)),
         Command::Idle { server, streams } => on_one_thread(idle::measure(server, streams)),
         Command::Memory { process } => idle::print_memory(process),
     }
@@ -124,6 +127,12 @@ async fn run(arguments: RunArguments) -> Result<()> {
         Target::proxy(arguments.proxy),
         Target::haft(arguments.haft),
     ];
+    if let Some(beside) = arguments.beside {
+        targets.push(Target::haft(beside).beside());
+        if arguments.store {
+            targets.push(Target::haft(beside).beside().stored());
+        }
+    }
     if arguments.chat {
         targets.push(Target::haft(arguments.haft).over_chat());
     }

@@ -14,7 +14,7 @@ pub(crate) fn print(kind: Kind, connections: usize, figures: &[Figures]) -> Resu
     writeln!(out, "\n{kind}, {connections} connections")?;
     writeln!(
         out,
-        "{:>14} {:>10} {:>9} {:>9} {:>9} {:>9} {:>8} {:>7} | {:>6} {:>6} {:>6} {:>6}",
+        "{:>19} {:>10} {:>9} {:>9} {:>9} {:>9} {:>8} {:>7} | {:>6} {:>6} {:>6} {:>6}",
         "",
         "req/s",
         "p50 µs",
@@ -33,7 +33,7 @@ pub(crate) fn print(kind: Kind, connections: usize, figures: &[Figures]) -> Resu
     for figures in figures {
         write!(
             out,
-            "{:>14} {:>10.0} {:>9.0} {:>9.0} ",
+            "{:>19} {:>10.0} {:>9.0} {:>9.0} ",
             figures.target.name,
             figures.rate,
             microseconds(figures.median),

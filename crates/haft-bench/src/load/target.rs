@@ -74,6 +74,12 @@ impl Target {
         Self::new("peer", server, Loops::Client, Role::Peer)
     }
 
+    /// The same, in another build.
+    pub(crate) fn beside(mut self) -> Self {
+        self.name.push_str(" beside");
+        self
+    }
+
     /// The same, in front of a backend that speaks Chat Completions.
     pub(crate) fn over_chat(mut self) -> Self {
         self.name.push_str(", chat");
