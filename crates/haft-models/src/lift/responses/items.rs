@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use haft_core::{Item, ItemKind, ModelError, ModelEvent};
 use serde_json::value::RawValue;
 
-use super::seen::{Channel, Seen, ids_of, is_call, kind_of, texts_of};
+use super::seen::{Channel, Head, Seen, ids_of, is_call, kind_of, texts_of};
 use crate::lift::Events;
 use crate::wire::responses::read_item;
 
@@ -63,12 +63,6 @@ impl Items {
         self.seen[index].logprobs.extend(logprobs);
     }
 
-    /// Gives the item a name to be found by.
-    fn name_by(&mut self, index: usize, id: &str) {
-        self.seen[index].is_named = true;
-        self.by_id.insert(id.to_owned(), index);
-    }
-
     /// Finishes what is open and adds what was never announced, by the final list of items.
     ///
     /// An item is known by its id. Some servers give new ids in the final list; where it has the
@@ -78,24 +72,26 @@ impl Items {
         output: &[&RawValue],
         out: &mut Events,
     ) -> Result<(), ModelError> {
-        let items = output.iter().map(|raw| read_item(raw));
-        let items = items.collect::<Result<Vec<_>, _>>()?;
+        let heads = output.iter().map(|raw| Head::of(raw));
+        let heads = heads.collect::<Result<Vec<_>, _>>()?;
         let streamed = self.seen.len();
-        let is_aligned = items.len() == streamed
-            && items
+        let is_aligned = heads.len() == streamed
+            && heads
                 .iter()
                 .zip(&self.seen)
-                .all(|(item, seen)| seen.is(&kind_of(item)));
+                .all(|(head, seen)| seen.is(&head.kind));
         let mut matched = vec![false; streamed];
-        for (position, item) in items.into_iter().enumerate() {
-            let kind = kind_of(&item);
+        for (position, (head, raw)) in heads.into_iter().zip(output).enumerate() {
             let at_place = |index: &usize| {
                 let seen = &self.seen[*index];
-                !matched[*index] && seen.is(&kind) && (is_aligned || !seen.is_named)
+                !matched[*index] && seen.is(&head.kind) && (is_aligned || !seen.is_named)
             };
-            let known = ids_of(&item)
+            let known = head
+                .ids()
                 .find_map(|id| self.by_id.get(id).copied())
-                .filter(|&index| index < streamed && !matched[index] && self.seen[index].is(&kind))
+                .filter(|&index| {
+                    index < streamed && !matched[index] && self.seen[index].is(&head.kind)
+                })
                 .or_else(|| {
                     Some(position)
                         .filter(|index| *index < streamed)
@@ -106,10 +102,10 @@ impl Items {
             }
             match known {
                 Some(index) if self.seen[index].is_done => {}
-                Some(index) => self.close(index, item, out),
+                Some(index) => self.close(index, read_item(raw)?, out),
                 None => {
-                    let index = self.open(kind, item.id().map(str::to_owned), None, out);
-                    self.close(index, item, out);
+                    let index = self.open(head.kind, head.id, None, out);
+                    self.close(index, read_item(raw)?, out);
                 }
             }
         }
@@ -145,9 +141,11 @@ impl Items {
         index
     }
 
-    pub(super) fn name(&mut self, index: usize, item: &Item) {
-        for id in ids_of(item) {
-            self.name_by(index, id);
+    /// Gives the item names to be found by.
+    pub(super) fn name<'i>(&mut self, index: usize, ids: impl IntoIterator<Item = &'i str>) {
+        for id in ids {
+            self.seen[index].is_named = true;
+            self.by_id.insert(id.to_owned(), index);
         }
     }
 
@@ -168,7 +166,7 @@ impl Items {
 
     /// Finishes an item. What the deltas did not say is said first, so that they add up to it.
     pub(super) fn close(&mut self, index: usize, mut item: Item, out: &mut Events) {
-        self.name(index, &item);
+        self.name(index, ids_of(&item));
         self.seen[index].complete(&mut item);
         for (channel, text) in texts_of(&item) {
             if let Some(rest) = text.strip_prefix(self.seen[index].said(channel)) {

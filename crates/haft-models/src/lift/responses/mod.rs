@@ -19,7 +19,7 @@ use crate::http::in_stream;
 use crate::wire::responses::{Delta, Event, Response, read_item};
 use crate::wire::{logprobs, text};
 use items::Items;
-use seen::{Channel, kind_of};
+use seen::{Channel, Head, kind_of};
 
 /// Where the answer of one request stands.
 #[derive(Default)]
@@ -75,7 +75,7 @@ impl Lift for ResponsesLift {
         if frame.data.trim() == "[DONE]" {
             return Ok(Flow::Over);
         }
-        if self.take_delta(&frame, out) {
+        if self.is_nobodys_concern(&frame.event) || self.take_delta(&frame, out) {
             return Ok(Flow::More);
         }
         let event: Event<'_> =
@@ -138,10 +138,10 @@ impl ResponsesLift {
     fn added(&mut self, event: &Event<'_>, out: &mut Events) -> Result<(), ModelError> {
         let Some(raw) = event.item else { return Ok(()) };
         self.start(None, out)?;
-        let item = read_item(raw)?;
-        let id = item.id().map(str::to_owned);
-        let index = self.items.open(kind_of(&item), id, place(event), out);
-        self.items.name(index, &item);
+        let head = Head::of(raw)?;
+        let (kind, id) = (head.kind.clone(), head.id.clone());
+        let index = self.items.open(kind, id, place(event), out);
+        self.items.name(index, head.ids());
         Ok(())
     }
 
@@ -156,6 +156,18 @@ impl ResponsesLift {
         });
         self.items.close(index, item, out);
         Ok(())
+    }
+
+    /// Whether an event of this name says nothing that others do not say.
+    fn is_nobodys_concern(&self, name: &str) -> bool {
+        match name {
+            "response.content_part.added"
+            | "response.content_part.done"
+            | "response.reasoning_summary_part.added"
+            | "response.reasoning_summary_part.done" => true,
+            "response.in_progress" | "response.queued" => self.is_started,
+            _ => false,
+        }
     }
 
     /// Takes an event that brings a piece in its usual form; false if it is another.

@@ -1,9 +1,13 @@
 //! One item of an answer, as far as it has come.
 
-use haft_core::{ContentPart, FunctionCall, Item, ItemKind, Message, Reasoning, Role};
+use haft_core::{ContentPart, FunctionCall, Item, ItemKind, Message, ModelError, Reasoning, Role};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::lift::WIRE_ID;
+use crate::wire::Text;
+use crate::wire::responses::read_item;
 
 /// One item, as far as it has come.
 pub(super) struct Seen {
@@ -200,6 +204,68 @@ pub(super) fn kind_of(item: &Item) -> ItemKind {
         other => ItemKind::Other {
             item_type: other.kind().to_owned(),
         },
+    }
+}
+
+/// As much of an item as says what it is.
+pub(super) struct Head {
+    pub(super) kind: ItemKind,
+    pub(super) id: Option<String>,
+    /// That of a call.
+    pub(super) call_id: Option<String>,
+}
+
+impl Head {
+    /// That of an item as the server wrote it.
+    pub(super) fn of(raw: &RawValue) -> Result<Self, ModelError> {
+        #[derive(Deserialize)]
+        struct Written<'a> {
+            #[serde(rename = "type", borrow)]
+            kind: Text<'a>,
+            #[serde(borrow)]
+            id: Option<Text<'a>>,
+            #[serde(borrow)]
+            call_id: Option<Text<'a>>,
+            #[serde(borrow)]
+            name: Option<Text<'a>>,
+        }
+        let Ok(written) = serde_json::from_str::<Written<'_>>(raw.get()) else {
+            // It has its own way of saying what is wrong.
+            let item = read_item(raw)?;
+            let mut ids = ids_of(&item).map(str::to_owned);
+            return Ok(Self {
+                kind: kind_of(&item),
+                id: item.id().map(str::to_owned),
+                call_id: ids.find(|id| Some(id.as_str()) != item.id()),
+            });
+        };
+        let filled = |text: Option<Text<'_>>| {
+            let text = text.map(|text| text.0.into_owned());
+            text.filter(|text| !text.is_empty())
+        };
+        let id = filled(written.id);
+        let mut call_id = None;
+        let kind = match &*written.kind.0 {
+            "message" => ItemKind::Message,
+            "reasoning" => ItemKind::Reasoning,
+            "function_call" => {
+                call_id = filled(written.call_id);
+                ItemKind::FunctionCall {
+                    call_id: call_id.clone().unwrap_or_default(),
+                    name: filled(written.name).unwrap_or_default(),
+                }
+            }
+            other => ItemKind::Other {
+                item_type: other.to_owned(),
+            },
+        };
+        Ok(Self { kind, id, call_id })
+    }
+
+    /// The ids under which its pieces may come.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        let ids = self.id.iter().chain(&self.call_id);
+        ids.map(String::as_str)
     }
 }
 
