@@ -127,7 +127,7 @@ pub struct ModelOptions {
     pub prompt_cache_key: Option<String>,
     /// How urgent it is: `auto`, `default`, `flex`, `priority`, or what the provider knows.
     pub service_tier: Option<String>,
-    /// Whether the answer is asked for piece by piece; if not, its events come all at the end.
+    /// Whether the answer is asked for piece by piece; if not, its events may come all at the end.
     pub stream: Streaming,
     /// Members to put into the request as they are, for what only one provider knows.
     pub extra: Map<String, Value>,
@@ -141,6 +141,8 @@ pub enum Streaming {
     Pieces,
     /// In one piece at the end.
     Whole,
+    /// Nobody hears of the pieces: as it costs least, and is safe.
+    Either,
 }
 
 /// What form an answer must have.

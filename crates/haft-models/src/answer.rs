@@ -13,7 +13,7 @@ use crate::lower::tools::RenderedTools;
 pub(crate) fn accepts(streaming: Streaming) -> &'static str {
     match streaming {
         Streaming::Pieces => "text/event-stream",
-        Streaming::Whole => "application/json",
+        Streaming::Whole | Streaming::Either => "application/json",
     }
 }
 

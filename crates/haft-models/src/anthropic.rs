@@ -249,10 +249,11 @@ impl Model for Anthropic {
         anthropic::unsupported(item, &self.settings.capabilities)
     }
 
-    fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
+    fn send(&self, mut request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
         Box::pin(async move {
+            let wanted = self.connection.streaming(request.options.stream);
+            request.options.stream = wanted;
             let lowered = anthropic::lower(&request, &self.settings)?;
-            let wanted = request.options.stream;
             let accept = answer::accepts(wanted);
             let body = self
                 .connection

@@ -2,7 +2,7 @@
 
 use haft_core::{
     BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
-    UnsupportedContent,
+    Streaming, UnsupportedContent,
 };
 use serde_json::{Map, Value};
 
@@ -123,17 +123,19 @@ impl Ollama {
         tools(request).left_out().to_vec()
     }
 
-    async fn ask(&self, asked: ModelRequest) -> Result<ModelStream, ModelError> {
+    async fn ask(&self, mut asked: ModelRequest) -> Result<ModelStream, ModelError> {
+        asked.options.stream = self.connection.streaming(asked.options.stream);
         let form = OllamaForm {
             model: &self.model,
             capabilities: self.capabilities(),
             extra: &self.extra,
         };
         let (body, tools) = request(&asked, &form)?;
-        let body = self
-            .connection
-            .post(PATH, body, "application/x-ndjson")
-            .await?;
+        let accept = match asked.options.stream {
+            Streaming::Pieces => "application/x-ndjson",
+            _ => "application/json",
+        };
+        let body = self.connection.post(PATH, body, accept).await?;
         // A whole answer is a stream of one line.
         Ok(lifted(body, Lines::default(), OllamaLift::new(tools)))
     }

@@ -260,7 +260,8 @@ impl OpenAiChat {
         }
     }
 
-    async fn ask(&self, asked: ModelRequest) -> Result<ModelStream, ModelError> {
+    async fn ask(&self, mut asked: ModelRequest) -> Result<ModelStream, ModelError> {
+        asked.options.stream = self.connection.streaming(asked.options.stream);
         let (body, tools) = request(&asked, &self.form())?;
         let in_pieces = asked.options.stream == Streaming::Pieces;
         let accept = accepts(asked.options.stream);

@@ -183,6 +183,12 @@ async fn every_wait_ends() {
     let mute = OpenAiChat::new("m").base_url(&url).timeouts(short);
     let error = answer_of(&mute, asked()).await.unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Timeout);
+    // An answer in one piece begins when it is whole, and has four times as long.
+    assert!(error.message.contains("200ms"), "{error}");
+    let mut in_pieces = asked();
+    in_pieces.options.stream = Streaming::Pieces;
+    let error = answer_of(&mute, in_pieces).await.unwrap_err();
+    assert_eq!(error.kind, ModelErrorKind::Timeout);
     assert!(error.message.contains("50ms"), "{error}");
     // Nobody is there at all.
     drop(listener);
@@ -273,6 +279,52 @@ async fn connections_are_shared_and_used_again() {
         answer_of(&model, asked()).await.unwrap();
     }
     assert_eq!(server.connections(), 1, "also after `[DONE]`");
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_closed_meanwhile_is_replaced() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let model = OpenAiChat::new("m").base_url(&url);
+    let body = good().pieces.concat();
+    let server = async {
+        for _ in 0..3 {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = vec![0; 64 * 1024];
+            assert!(stream.read(&mut request).await.unwrap() > 0);
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+            stream.write_all(&body).await.unwrap();
+            // It says nothing of closing, and closes.
+        }
+    };
+    let asking = async {
+        for _ in 0..3 {
+            answer_of(&model, asked()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::join!(server, asking);
+}
+
+#[tokio::test]
+async fn what_nobody_hears_in_pieces_comes_whole_from_a_server_nearby() {
+    let server = Server::start([good()]).await;
+    let mut request = asked();
+    request.options.stream = Streaming::Either;
+    answer_of(&model(&server), request).await.unwrap();
+    let requests = server.requests();
+    assert_eq!(requests[0].header("accept"), Some("application/json"));
+    assert!(
+        requests[0]
+            .json()
+            .get("stream")
+            .is_none_or(|it| it == false)
+    );
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_core::{Cancel, Conversation, Model, ModelOptions, Owner};
+use haft_core::{Cancel, Conversation, Model, ModelOptions, Owner, Streaming};
 use haft_engine::{LoopOptions, OnMismatch, Run, Session};
 use haft_models::pool::Witness;
 
@@ -264,6 +264,11 @@ pub(crate) fn model_options(request: &CreateRequest) -> ModelOptions {
         safety_identifier: request.safety_identifier.clone(),
         prompt_cache_key: request.prompt_cache_key.clone(),
         service_tier: request.service_tier.clone(),
+        stream: if request.stream || request.background {
+            Streaming::Pieces
+        } else {
+            Streaming::Either
+        },
         ..ModelOptions::default()
     }
 }

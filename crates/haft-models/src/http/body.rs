@@ -7,14 +7,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_core::Stream;
 use haft_core::{ModelError, ModelErrorKind};
-use reqwest::Response;
-use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::client::{too_slow, transport_error};
-use super::{Redactor, Timeouts};
+use super::answer::Answer;
+use super::client::too_slow;
+use super::{ByteStream, Redactor, Timeouts};
 
 /// A limit beyond every wait, where the one that was set cannot be counted.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
@@ -22,8 +20,8 @@ const FOREVER: Duration = Duration::from_hours(24 * 365);
 /// The bytes of a successful answer. Every wait for the next piece has its limit, and so has the
 /// size of all.
 pub struct Body {
-    pieces: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
-    content_type: Option<HeaderValue>,
+    pieces: ByteStream,
+    content_type: String,
     timeouts: Timeouts,
     redactor: Redactor,
     left: u64,
@@ -34,10 +32,10 @@ pub struct Body {
 }
 
 impl Body {
-    pub(super) fn new(response: Response, timeouts: Timeouts, redactor: Redactor) -> Self {
+    pub(super) fn new(answer: Answer, timeouts: Timeouts, redactor: Redactor) -> Self {
         Self {
-            content_type: response.headers().get(CONTENT_TYPE).cloned(),
-            pieces: Box::pin(response.bytes_stream()),
+            content_type: answer.content_type().to_owned(),
+            pieces: answer.pieces,
             timeouts,
             redactor,
             left: timeouts.max_body_bytes,
@@ -48,9 +46,7 @@ impl Body {
 
     /// What the answer says it is, without parameters: `text/event-stream`.
     pub fn content_type(&self) -> &str {
-        let header = self.content_type.as_ref();
-        let value = header.and_then(|value| value.to_str().ok()).unwrap_or("");
-        value.split(';').next().unwrap_or_default().trim()
+        &self.content_type
     }
 
     /// What takes the endpoint's secrets out of texts.
@@ -76,7 +72,7 @@ impl Body {
         self.waiting = None;
         Poll::Ready(match piece {
             Some(Ok(piece)) => self.count(&piece).map(|()| Some(piece)),
-            Some(Err(error)) => Err(self.redactor.clean_error(transport_error(error))),
+            Some(Err(error)) => Err(self.redactor.clean_error(error)),
             None => Ok(None),
         })
     }

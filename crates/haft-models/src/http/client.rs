@@ -1,16 +1,19 @@
 //! Pools of connections.
 
+use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use haft_core::{ModelError, ModelErrorKind};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, RequestBuilder, Response, redirect};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
+use reqwest::{Client, RequestBuilder, StatusCode, Url, redirect};
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use super::answer::Answer;
+use super::direct::Direct;
 use super::failure::refused;
 use super::{Body, Endpoint, Forwarded};
 use crate::lift::not_an_answer;
@@ -21,12 +24,27 @@ pub struct Timeouts {
     /// Until there is a connection. Fixed for a [`Http`] when it is made.
     pub connect: Duration,
     /// From the request to the first sign of an answer. A model that answers in one piece sends
-    /// nothing before it has finished.
+    /// nothing before it has finished, and is given four times as long.
     pub header: Duration,
     /// Between two pieces of an answer.
     pub idle: Duration,
     /// How many bytes a whole answer may have.
     pub max_body_bytes: u64,
+}
+
+/// How much longer an answer in one piece may take to begin.
+const WHOLE: u32 = 4;
+
+impl Timeouts {
+    /// For an answer of this type: one in pieces shows a sign when the model begins, every other when it
+    /// has finished.
+    fn for_answer(&self, accept: &str) -> Self {
+        let header = match accept {
+            "application/json" => self.header.saturating_mul(WHOLE),
+            _ => self.header,
+        };
+        Self { header, ..*self }
+    }
 }
 
 impl Default for Timeouts {
@@ -53,6 +71,7 @@ struct Pools {
     local: OnceLock<Result<Client, String>>,
     plain: OnceLock<Result<Client, String>>,
     secure: OnceLock<Result<Client, String>>,
+    direct: OnceLock<Arc<Direct>>,
 }
 
 impl fmt::Debug for Http {
@@ -79,9 +98,7 @@ impl Http {
         accept: &'static str,
         timeouts: &Timeouts,
     ) -> Result<Body, ModelError> {
-        let request = self.client(endpoint)?.post(endpoint.url(path)).body(body);
-        let request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let answer = exchange(endpoint, path, request, accept, timeouts).await?;
+        let answer = self.send(endpoint, path, body, accept, timeouts).await?;
         succeeded(answer, endpoint, timeouts).await
     }
 
@@ -96,13 +113,11 @@ impl Http {
         accept: &'static str,
         timeouts: &Timeouts,
     ) -> Result<Forwarded, ModelError> {
-        let request = self.client(endpoint)?.post(endpoint.url(path)).body(body);
-        let request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let answer = exchange(endpoint, path, request, accept, timeouts).await?;
-        if answer.status().is_redirection() {
+        let answer = self.send(endpoint, path, body, accept, timeouts).await?;
+        if answer.status.is_redirection() {
             return Err(refused(answer, timeouts, &endpoint.redactor()).await);
         }
-        if answer.status().is_success() && is_page(&answer) {
+        if answer.status.is_success() && is_page(&answer) {
             return Err(not_an_answer("text/html"));
         }
         Ok(Forwarded::of(answer, *timeouts, endpoint.redactor()).await)
@@ -149,6 +164,40 @@ impl Http {
         succeeded(answer, endpoint, timeouts).await
     }
 
+    /// Sends a body and waits until an answer begins.
+    async fn send(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        body: Bytes,
+        accept: &'static str,
+        timeouts: &Timeouts,
+    ) -> Result<Answer, ModelError> {
+        let timeouts = &timeouts.for_answer(accept);
+        if let Some(direct) = self.direct(endpoint) {
+            let sent = direct.post(endpoint.url(path), headers(endpoint, accept), body);
+            return begun(endpoint, path, timeouts, sent).await;
+        }
+        let request = self.client(endpoint)?.post(endpoint.url(path)).body(body);
+        let request = request.header(CONTENT_TYPE, JSON);
+        exchange(endpoint, path, request, accept, timeouts).await
+    }
+
+    /// Whether nobody stands between here and the endpoint: neither TLS nor a proxy.
+    pub(super) fn is_direct(endpoint: &Endpoint) -> bool {
+        !endpoint.is_secure() && (endpoint.is_local() || !has_proxy())
+    }
+
+    /// The connections for such an endpoint.
+    fn direct(&self, endpoint: &Endpoint) -> Option<&Arc<Direct>> {
+        let new = || Arc::new(Direct::new(self.connect_timeout()));
+        Self::is_direct(endpoint).then(|| self.0.direct.get_or_init(new))
+    }
+
+    fn connect_timeout(&self) -> Duration {
+        self.0.connect.unwrap_or(Timeouts::default().connect)
+    }
+
     fn client(&self, endpoint: &Endpoint) -> Result<&Client, ModelError> {
         let pools = &*self.0;
         let (pool, kind) = match (endpoint.is_secure(), endpoint.is_local()) {
@@ -156,11 +205,35 @@ impl Http {
             (false, true) => (&pools.local, Kind::Local),
             (false, false) => (&pools.plain, Kind::Plain),
         };
-        let connect = pools.connect.unwrap_or(Timeouts::default().connect);
-        pool.get_or_init(|| build(kind, connect))
+        pool.get_or_init(|| build(kind, self.connect_timeout()))
             .as_ref()
             .map_err(|reason| ModelError::new(ModelErrorKind::Unreachable, reason))
     }
+}
+
+/// What every body is.
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Who asks.
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("haft/", env!("CARGO_PKG_VERSION")));
+
+/// The headers of a request with a body.
+fn headers(endpoint: &Endpoint, accept: &'static str) -> HeaderMap {
+    let mut headers = endpoint.headers().clone();
+    headers.entry(CONTENT_TYPE).or_insert(JSON);
+    headers.entry(USER_AGENT).or_insert(AGENT);
+    headers.append(ACCEPT, HeaderValue::from_static(accept));
+    headers
+}
+
+/// Whether plain addresses are reached through a proxy, by the variables that the client goes by.
+fn has_proxy() -> bool {
+    static HAS_PROXY: OnceLock<bool> = OnceLock::new();
+    *HAS_PROXY.get_or_init(|| {
+        let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
+        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        names.into_iter().any(is_set)
+    })
 }
 
 /// Sends a request with the endpoint's headers and waits until an answer begins.
@@ -170,36 +243,47 @@ async fn exchange(
     request: RequestBuilder,
     accept: &'static str,
     timeouts: &Timeouts,
-) -> Result<Response, ModelError> {
-    tracing::trace!(base = %endpoint.base(), path, "request to a model");
+) -> Result<Answer, ModelError> {
     let request = request
         .headers(endpoint.headers().clone())
         .header(ACCEPT, HeaderValue::from_static(accept));
-    let response = match tokio::time::timeout(timeouts.header, request.send()).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(error)) => return Err(endpoint.redactor().clean_error(transport_error(error))),
-        Err(_) => return Err(too_slow("no answer began", timeouts.header)),
+    let sent = async {
+        let response = request.send().await.map_err(transport_error)?;
+        Ok(Answer::from(response))
     };
-    let status = response.status().as_u16();
-    tracing::trace!(path, status, "answer of a model");
-    Ok(response)
+    begun(endpoint, path, timeouts, sent).await
 }
 
-fn is_page(answer: &Response) -> bool {
-    let kind = answer.headers().get(CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
-    kind.trim_start()
-        .to_ascii_lowercase()
-        .starts_with("text/html")
+/// Waits until an answer begins.
+async fn begun(
+    endpoint: &Endpoint,
+    path: &str,
+    timeouts: &Timeouts,
+    sent: impl Future<Output = Result<Answer, ModelError>>,
+) -> Result<Answer, ModelError> {
+    tracing::trace!(base = %endpoint.base(), path, "request to a model");
+    let answer = match tokio::time::timeout(timeouts.header, sent).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => return Err(endpoint.redactor().clean_error(error)),
+        Err(_) => return Err(too_slow("no answer began", timeouts.header)),
+    };
+    let status = answer.status.as_u16();
+    tracing::trace!(path, status, "answer of a model");
+    Ok(answer)
+}
+
+fn is_page(answer: &Answer) -> bool {
+    let kind = answer.content_type().to_ascii_lowercase();
+    kind.starts_with("text/html")
 }
 
 /// The body of an answer; without success it is an error.
 async fn succeeded(
-    answer: Response,
+    answer: Answer,
     endpoint: &Endpoint,
     timeouts: &Timeouts,
 ) -> Result<Body, ModelError> {
-    if answer.status().is_success() {
+    if answer.status.is_success() {
         Ok(Body::new(answer, *timeouts, endpoint.redactor()))
     } else {
         Err(refused(answer, timeouts, &endpoint.redactor()).await)
@@ -219,7 +303,7 @@ fn build(kind: Kind, connect: Duration) -> Result<Client, String> {
         .tls_backend_preconfigured(tls)
         .connect_timeout(connect)
         .redirect(redirect::Policy::custom(follow))
-        .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")));
+        .user_agent(AGENT);
     if kind == Kind::Local {
         builder = builder.no_proxy();
     }
@@ -241,14 +325,21 @@ fn tls(kind: Kind) -> Result<ClientConfig, rustls::Error> {
     })
 }
 
-/// Follows only what repeats the POST at the same origin; keys must not travel further.
+/// How often a redirect is followed.
+pub(super) const MAX_REDIRECTS: usize = 3;
+
+/// Whether a redirect is followed: only what repeats the POST at the same origin; keys must not
+/// travel further.
+pub(super) fn may_follow(status: StatusCode, from: &Url, to: &Url) -> bool {
+    matches!(status.as_u16(), 307 | 308) && from.origin() == to.origin()
+}
+
 fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
-    let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
     let previous = attempt.previous();
-    let same_origin = previous
+    let may_follow = previous
         .first()
-        .is_some_and(|first| first.origin() == attempt.url().origin());
-    if keeps_method && same_origin && previous.len() <= 3 {
+        .is_some_and(|first| may_follow(attempt.status(), first, attempt.url()));
+    if may_follow && previous.len() <= MAX_REDIRECTS {
         attempt.follow()
     } else {
         attempt.stop()
@@ -270,8 +361,18 @@ pub(super) fn transport_error(error: reqwest::Error) -> ModelError {
         // Nothing is decoded here, so what reqwest calls a failure to decode is a hang-up as well.
         ModelErrorKind::Unreachable
     };
+    let words = chained(&error);
+    let words = match origin {
+        Some(origin) => format!("{origin}: {words}"),
+        None => words,
+    };
+    ModelError::new(kind, words)
+}
+
+/// An error with everything that it came from.
+pub(super) fn chained(error: &(dyn Error + 'static)) -> String {
     let mut words = error.to_string();
-    let mut source = std::error::Error::source(&error);
+    let mut source = error.source();
     while let Some(cause) = source {
         let cause_words = cause.to_string();
         if !words.contains(&cause_words) {
@@ -280,8 +381,5 @@ pub(super) fn transport_error(error: reqwest::Error) -> ModelError {
         }
         source = cause.source();
     }
-    if let Some(origin) = origin {
-        words = format!("{origin}: {words}");
-    }
-    ModelError::new(kind, words)
+    words
 }

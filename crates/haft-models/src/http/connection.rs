@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft_core::{ModelError, ModelErrorKind};
+use haft_core::{ModelError, ModelErrorKind, Streaming};
 
 use super::client::too_slow;
 use super::{Body, Endpoint, EndpointError, Forwarded, Http, Secret, Timeouts};
@@ -94,6 +94,29 @@ impl Connection {
     /// Whether it can be used at all.
     pub fn check(&self) -> Result<(), EndpointError> {
         self.endpoint.as_ref().map(|_| ()).map_err(Clone::clone)
+    }
+
+    /// How an answer is asked for, where it does not matter to whoever reads it: in one piece from a
+    /// server in one's own network, which costs both sides least. Between here and a provider out there
+    /// stand others who cut off what is silent for a minute, so there it comes in pieces.
+    ///
+    /// ```
+    /// use haft_core::Streaming;
+    /// use haft_models::http::Connection;
+    /// let near = Connection::new("http://127.0.0.1:8000/v1");
+    /// let far = Connection::new("https://api.example.com/v1");
+    /// assert_eq!(near.streaming(Streaming::Either), Streaming::Whole);
+    /// assert_eq!(far.streaming(Streaming::Either), Streaming::Pieces);
+    /// assert_eq!(far.streaming(Streaming::Whole), Streaming::Whole);
+    /// ```
+    pub fn streaming(&self, wanted: Streaming) -> Streaming {
+        match wanted {
+            Streaming::Either if self.endpoint.as_ref().is_ok_and(Http::is_direct) => {
+                Streaming::Whole
+            }
+            Streaming::Either => Streaming::Pieces,
+            wanted => wanted,
+        }
     }
 
     /// Sends `body` to `path`.

@@ -3,9 +3,10 @@
 use std::time::SystemTime;
 
 use haft_core::{ModelError, ModelErrorKind};
-use reqwest::Response;
+use reqwest::header::LOCATION;
 use serde_json::Value;
 
+use super::answer::Answer;
 use super::{Body, Redactor, Timeouts, retry_after};
 
 /// How much of a refusal is read, and how much of it is shown.
@@ -14,15 +15,14 @@ const MAX_SHOWN_CHARS: usize = 1_000;
 
 /// The error that an answer without success is.
 pub(super) async fn refused(
-    response: Response,
+    answer: Answer,
     timeouts: &Timeouts,
     redactor: &Redactor,
 ) -> ModelError {
-    let status = response.status().as_u16();
-    let wait = retry_after::read(response.headers(), SystemTime::now());
-    let target = response.headers().get(reqwest::header::LOCATION);
-    let target = target.and_then(|value| value.to_str().ok()).map(origin_of);
-    let body = Body::new(response, *timeouts, redactor.clone());
+    let status = answer.status.as_u16();
+    let wait = retry_after::read(&answer.headers, SystemTime::now());
+    let target = answer.header(LOCATION).map(origin_of);
+    let body = Body::new(answer, *timeouts, redactor.clone());
     let text = bounded(body, redactor).await;
     let mut error = match target {
         Some(target) if (300..400).contains(&status) => redirected(status, &target),

@@ -8,8 +8,9 @@ use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::stream;
 use haft_core::ModelError;
-use reqwest::Response;
+use reqwest::header::CONTENT_TYPE;
 
+use super::answer::Answer;
 use super::{Body, Redactor, Timeouts, failure, retry_after};
 
 /// A provider's answer, whatever it says, to be handed to somebody else.
@@ -53,13 +54,11 @@ impl Forwarded {
         self.failure.as_ref()
     }
 
-    pub(super) async fn of(response: Response, timeouts: Timeouts, redactor: Redactor) -> Self {
-        let status = response.status();
-        let content_type = response.headers().get(reqwest::header::CONTENT_TYPE);
-        let content_type = content_type.and_then(|value| value.to_str().ok());
-        let content_type = content_type.map(str::to_owned);
-        let retry_after = retry_after::read(response.headers(), SystemTime::now());
-        let body = Body::new(response, timeouts, redactor.clone());
+    pub(super) async fn of(answer: Answer, timeouts: Timeouts, redactor: Redactor) -> Self {
+        let status = answer.status;
+        let content_type = answer.header(CONTENT_TYPE).map(str::to_owned);
+        let retry_after = retry_after::read(&answer.headers, SystemTime::now());
+        let body = Body::new(answer, timeouts, redactor.clone());
         let mut failure = None;
         let body: ByteStream = if status.is_success() {
             Box::pin(stream::unfold(Some(body), |body| async move {

@@ -7,9 +7,11 @@
 //!
 //! [`ModelError`]: haft_core::ModelError
 
+mod answer;
 mod body;
 mod client;
 mod connection;
+mod direct;
 mod endpoint;
 mod failure;
 mod forwarded;

@@ -21,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// was seen can be used again.
 const GOODBYE: Duration = Duration::from_millis(20);
 
+/// How many pieces may still come before it.
+const GOODBYES: u32 = 4;
+
 /// Makes events of frames.
 pub(crate) trait Lift: Send + 'static {
     /// What it reads.
@@ -60,7 +63,7 @@ where
         events: VecDeque::new(),
         failure: None,
         is_whole: false,
-        is_parting: false,
+        parting: 0,
         is_over: false,
     })
 }
@@ -91,8 +94,8 @@ struct Lifted<F, L> {
     events: Events,
     failure: Option<ModelError>,
     is_whole: bool,
-    /// The end of the stream is waited for; what is still said is not read.
-    is_parting: bool,
+    /// How often the end of the stream is still waited for; what is said until then is not read.
+    parting: u32,
     is_over: bool,
 }
 
@@ -105,10 +108,14 @@ impl<F: Frames, L: Lift<Frame = F::Frame>> Stream for Lifted<F, L> {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         loop {
-            if this.is_parting {
+            while this.parting > 0 {
+                let rest = ready!(this.body.poll_chunk(cx));
                 // Neither is it an error any more if it breaks off.
-                let _ = ready!(this.body.poll_chunk(cx));
-                this.is_parting = false;
+                this.parting = if matches!(rest, Ok(Some(_))) {
+                    this.parting - 1
+                } else {
+                    0
+                };
             }
             if let Some(event) = this.events.pop_front() {
                 if let Some(error) = one_too_many(&event) {
@@ -142,7 +149,7 @@ impl<F: Frames, L: Lift<Frame = F::Frame>> Lifted<F, L> {
             let taken = self.frame(frame);
             if taken.is_ok() && self.is_over {
                 self.body.wait_at_most(GOODBYE);
-                self.is_parting = true;
+                self.parting = GOODBYES;
             }
             return Poll::Ready(taken);
         }

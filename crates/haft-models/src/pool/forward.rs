@@ -96,7 +96,7 @@ async fn begun(
     let mut rest = rest.fuse();
     let mut first = Vec::new();
     match streaming {
-        Streaming::Whole => {
+        Streaming::Whole | Streaming::Either => {
             while let Some(chunk) = rest.next().await {
                 first.push(Ok(chunk?));
             }

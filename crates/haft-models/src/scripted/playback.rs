@@ -38,7 +38,7 @@ pub(crate) fn stream(answer: Answer, model: &str, streaming: Streaming) -> Model
 
 fn acts(answer: Answer, model: &str, streaming: Streaming) -> VecDeque<Act> {
     let pieces = match streaming {
-        Streaming::Pieces => answer.step.pieces.clone(),
+        Streaming::Pieces | Streaming::Either => answer.step.pieces.clone(),
         Streaming::Whole => Pieces::Whole,
     };
     let fault = answer.step.fault.clone();

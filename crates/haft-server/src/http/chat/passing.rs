@@ -31,6 +31,7 @@ pub(super) async fn pass(
         Body::from_stream(Passing {
             is_events: head.is_events(),
             bytes: Some(answer.body),
+            broken: None,
             tail: Tail::default(),
             _permit: permit,
         })
@@ -93,6 +94,8 @@ async fn collected(mut bytes: ByteStream) -> Result<Bytes, ApiError> {
 struct Passing {
     is_events: bool,
     bytes: Option<ByteStream>,
+    /// What it breaks off with, when all that came before it has left.
+    broken: Option<ModelError>,
     tail: Tail,
     _permit: RunPermit,
 }
@@ -102,7 +105,7 @@ impl Stream for Passing {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let Some(bytes) = self.bytes.as_mut() else {
-            return Poll::Ready(None);
+            return Poll::Ready(self.broken.take().map(Err));
         };
         let next = ready!(bytes.as_mut().poll_next(cx));
         Poll::Ready(match next {
@@ -116,9 +119,16 @@ impl Stream for Passing {
                 self.bytes = None;
                 Some(Ok(error_frame(&told(&error))))
             }
-            other => {
+            Some(Err(error)) => {
                 self.bytes = None;
-                other
+                self.broken = Some(error);
+                // A connection that breaks takes with it what has not left yet.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            None => {
+                self.bytes = None;
+                None
             }
         })
     }
