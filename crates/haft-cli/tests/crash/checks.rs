@@ -90,6 +90,10 @@ fn response(client: &Client, id: &str, known: &mut Known) -> Result<bool, String
     if known.deletion == Ask::Acknowledged {
         return Err("it was deleted, but is there again".to_owned());
     }
+    if known.deletion == Ask::InFlight {
+        // Whoever deletes what is being worked on stops it first.
+        known.cancelling = Ask::InFlight;
+    }
     known.deletion = Ask::Never;
     if known.has_log && known.is_new {
         follow_to_the_end(client, &path, known)?;
