@@ -1,5 +1,6 @@
 //! An answer on its way from the wire to whoever asked.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use haft_core::{ModelError, ModelStream, Streaming};
@@ -37,7 +38,10 @@ pub(crate) async fn of<L: Lift<Frame = SseEvent>>(
     }
     let redactor = body.redactor().clone();
     let bytes = body.whole().await?;
-    let events =
-        whole(&String::from_utf8_lossy(&bytes)).map_err(|error| redactor.clean_error(error))?;
+    let text = match std::str::from_utf8(&bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(&bytes),
+    };
+    let events = whole(&text).map_err(|error| redactor.clean_error(error))?;
     Ok(ready(restored(events, tools)))
 }

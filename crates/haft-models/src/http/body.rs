@@ -109,7 +109,14 @@ impl Body {
 
     /// All of it.
     pub async fn whole(mut self) -> Result<Bytes, ModelError> {
-        let mut whole = BytesMut::new();
+        let Some(first) = self.chunk().await? else {
+            return Ok(Bytes::new());
+        };
+        let Some(second) = self.chunk().await? else {
+            return Ok(first);
+        };
+        let mut whole = BytesMut::from(first);
+        whole.extend_from_slice(&second);
         while let Some(chunk) = self.chunk().await? {
             whole.extend_from_slice(&chunk);
         }

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -175,7 +176,7 @@ impl Http {
     ) -> Result<Answer, ModelError> {
         let timeouts = &timeouts.for_answer(accept);
         if let Some(direct) = self.direct(endpoint) {
-            let sent = direct.post(endpoint.url(path), headers(endpoint, accept), body);
+            let sent = pin!(direct.post(endpoint.url(path), headers(endpoint, accept), body));
             return begun(endpoint, path, timeouts, sent).await;
         }
         let request = self.client(endpoint)?.post(endpoint.url(path)).body(body);
@@ -247,10 +248,10 @@ async fn exchange(
     let request = request
         .headers(endpoint.headers().clone())
         .header(ACCEPT, HeaderValue::from_static(accept));
-    let sent = async {
+    let sent = pin!(async {
         let response = request.send().await.map_err(transport_error)?;
         Ok(Answer::from(response))
-    };
+    });
     begun(endpoint, path, timeouts, sent).await
 }
 
@@ -259,7 +260,7 @@ async fn begun(
     endpoint: &Endpoint,
     path: &str,
     timeouts: &Timeouts,
-    sent: impl Future<Output = Result<Answer, ModelError>>,
+    sent: Pin<&mut impl Future<Output = Result<Answer, ModelError>>>,
 ) -> Result<Answer, ModelError> {
     tracing::trace!(base = %endpoint.base(), path, "request to a model");
     let answer = match tokio::time::timeout(timeouts.header, sent).await {

@@ -51,7 +51,7 @@ pub(super) struct Direct {
 
 /// A connection that waits for the next request. The one that came last is used first.
 struct Kept {
-    wire: Wire,
+    wire: Box<Wire>,
     since: Instant,
 }
 
@@ -119,21 +119,26 @@ impl Direct {
         }
     }
 
-    async fn connect(&self, url: &Url) -> Result<Wire, ModelError> {
+    async fn connect(&self, url: &Url) -> Result<Box<Wire>, ModelError> {
         let to = Uri::try_from(format!("http://{}", url.authority()));
         let to = to.map_err(|error| failed(url, &error))?;
         let connected = self.connector.clone().call(to).await;
         let stream = connected.map_err(|error| failed(url, &error))?;
         let shaken = handshake(stream).await;
         let (requests, connection) = shaken.map_err(|error| failed(url, &error))?;
-        Ok(Wire {
+        Ok(Box::new(Wire {
             requests,
             connection,
             is_over: false,
-        })
+        }))
     }
 
-    fn answer(self: &Arc<Self>, url: &Url, wire: Wire, response: Response<Incoming>) -> Answer {
+    fn answer(
+        self: &Arc<Self>,
+        url: &Url,
+        wire: Box<Wire>,
+        response: Response<Incoming>,
+    ) -> Answer {
         let (head, body) = response.into_parts();
         Answer {
             status: head.status,
@@ -148,7 +153,7 @@ impl Direct {
     }
 
     /// A connection to an address that can be used again.
-    fn take(&self, authority: &str) -> Option<Wire> {
+    fn take(&self, authority: &str) -> Option<Box<Wire>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = kept.get_mut(authority)?;
         while let Some(Kept { mut wire, since }) = kept.pop() {
@@ -162,7 +167,7 @@ impl Direct {
         None
     }
 
-    fn keep(&self, authority: &str, wire: Wire) {
+    fn keep(&self, authority: &str, wire: Box<Wire>) {
         let since = Instant::now();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = match kept.get_mut(authority) {
@@ -234,7 +239,7 @@ struct Pieces {
     pool: Arc<Direct>,
     url: Url,
     /// None when the answer is over.
-    wire: Option<Wire>,
+    wire: Option<Box<Wire>>,
     body: Incoming,
 }
 

@@ -3,8 +3,8 @@
 //! Everything is optional: servers leave out `sequence_number`, `output_index`, ids and whole
 //! events. Items are read one by one, so that one odd field does not lose the answer.
 
-use haft_core::{Item, ModelError, ModelErrorKind, Usage};
-use serde::Deserialize;
+use haft_core::{ContentPart, Item, ItemStatus, Message, ModelError, ModelErrorKind, Role, Usage};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -111,11 +111,84 @@ impl From<WireUsage> for Usage {
     }
 }
 
+/// A message as nearly all servers write it: read in one go, without a map in between.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlainMessage {
+    #[serde(rename = "type")]
+    _kind: MessageKind,
+    id: Option<String>,
+    status: Option<ItemStatus>,
+    role: Option<Role>,
+    content: Vec<PlainPart>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum MessageKind {
+    Message,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlainPart {
+    #[serde(rename = "type")]
+    _kind: PartKind,
+    text: String,
+    annotations: Vec<Value>,
+    #[serde(default, deserialize_with = "a_list")]
+    logprobs: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PartKind {
+    OutputText,
+}
+
+/// A member that is a list where it is there.
+fn a_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Value>>, D::Error> {
+    Vec::deserialize(deserializer).map(Some)
+}
+
+impl From<PlainMessage> for Message {
+    fn from(plain: PlainMessage) -> Self {
+        Self {
+            id: plain.id,
+            status: plain.status,
+            role: plain.role.unwrap_or(Role::Assistant),
+            content: plain.content.into_iter().map(Into::into).collect(),
+            extra: Map::new(),
+        }
+    }
+}
+
+impl From<PlainPart> for ContentPart {
+    fn from(plain: PlainPart) -> Self {
+        let logprobs = plain.logprobs.into_iter();
+        Self::OutputText {
+            text: plain.text,
+            annotations: plain.annotations,
+            extra: logprobs
+                .map(|list| ("logprobs".to_owned(), list.into()))
+                .collect(),
+        }
+    }
+}
+
 /// Reads one item of an answer.
 ///
 /// Calls come with arguments as text, as an object or not at all; the text of an object is kept as
 /// it was written. `null` members count as absent.
 pub(crate) fn read_item(raw: &RawValue) -> Result<Item, ModelError> {
+    if let Ok(plain) = serde_json::from_str::<PlainMessage>(raw.get()) {
+        return Ok(Item::Message(plain.into()));
+    }
+    read_members(raw)
+}
+
+/// Reads an item of any form.
+fn read_members(raw: &RawValue) -> Result<Item, ModelError> {
     #[derive(Deserialize)]
     struct Written<'a> {
         #[serde(borrow)]
@@ -179,6 +252,31 @@ mod tests {
                 r#"{{"type":"function_call","id":null,"status":"searching","name":"n","arguments":{written}}}"#
             ));
             assert_eq!(item, Item::function_call("", "n", expected));
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_read_in_one_go_is_the_one_that_is_read_by_its_members() {
+        let parts = [
+            r#"{"type":"output_text","text":"a","annotations":[],"logprobs":[]}"#,
+            r#"{"type":"output_text","text":"a\"","annotations":[{"type":"x"}]}"#,
+            r#"{"logprobs":[{"token":"a","logprob":-1}],"text":"","annotations":[],"type":"output_text"}"#,
+            r#"{"type":"output_text","text":"a","annotations":[],"logprobs":null}"#,
+            r#"{"type":"output_text","text":"a"}"#,
+            r#"{"type":"output_text","text":"a","annotations":[],"more":1}"#,
+            r#"{"type":"refusal","refusal":"no"}"#,
+        ];
+        for part in parts {
+            for head in [
+                r#""id":"m_1","status":"completed","role":"assistant""#,
+                r#""id":null,"status":null"#,
+                r#""status":"odd","role":"assistant""#,
+                r#""role":"user","phase":"final""#,
+            ] {
+                let json = format!(r#"{{"type":"message",{head},"content":[{part}]}}"#);
+                let raw = RawValue::from_string(json.clone()).unwrap();
+                assert_eq!(read_item(&raw), read_members(&raw), "{json}");
+            }
         }
     }
 

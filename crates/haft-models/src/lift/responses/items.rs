@@ -63,6 +63,17 @@ impl Items {
         self.seen[index].logprobs.extend(logprobs);
     }
 
+    /// Adds the items of an answer that came in one piece.
+    fn add_whole(&mut self, output: &[&RawValue], out: &mut Events) -> Result<(), ModelError> {
+        for raw in output {
+            let item = read_item(raw)?;
+            let id = item.id().map(str::to_owned);
+            let index = self.open(kind_of(&item), id, None, out);
+            self.close(index, item, out);
+        }
+        Ok(())
+    }
+
     /// Finishes what is open and adds what was never announced, by the final list of items.
     ///
     /// An item is known by its id. Some servers give new ids in the final list; where it has the
@@ -72,6 +83,9 @@ impl Items {
         output: &[&RawValue],
         out: &mut Events,
     ) -> Result<(), ModelError> {
+        if self.seen.is_empty() {
+            return self.add_whole(output, out);
+        }
         let heads = output.iter().map(|raw| Head::of(raw));
         let heads = heads.collect::<Result<Vec<_>, _>>()?;
         let streamed = self.seen.len();

@@ -70,6 +70,11 @@ fn refusal(part: &ContentPart, capabilities: &Capabilities) -> Option<String> {
 }
 
 fn json(item: &Item, thoughts: ThoughtsBack, capabilities: &Capabilities) -> Option<Box<str>> {
+    if let Item::Message(message) = item
+        && let Some(plain) = PlainMessage::of(message)
+    {
+        return serde_json::to_string(&plain).ok().map(Into::into);
+    }
     let json = match item {
         Item::Message(message) => message_json(message)?,
         Item::FunctionCall(call) => object(
@@ -90,12 +95,36 @@ fn json(item: &Item, thoughts: ThoughtsBack, capabilities: &Capabilities) -> Opt
         }
         other => serde_json::to_value(other).ok()?,
     };
-    Some(json.to_string().into())
+    serde_json::to_string(&json).ok().map(Into::into)
 }
 
 /// No arguments at all are an empty object: a server that reads past calls wants JSON.
 fn arguments(text: &str) -> &str {
     if text.trim().is_empty() { "{}" } else { text }
+}
+
+/// A message of nothing but text for the model, as most are.
+#[derive(Serialize)]
+struct PlainMessage<'m> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    role: Role,
+    content: &'m [ContentPart],
+}
+
+impl<'m> PlainMessage<'m> {
+    fn of(message: &'m Message) -> Option<Self> {
+        let is_text = |part: &ContentPart| matches!(part, ContentPart::InputText { .. });
+        let is_plain = message.role != Role::Assistant
+            && !message.content.is_empty()
+            && message.extra.is_empty()
+            && message.content.iter().all(is_text);
+        is_plain.then_some(Self {
+            kind: "message",
+            role: message.role,
+            content: &message.content,
+        })
+    }
 }
 
 fn message_json(message: &Message) -> Option<Value> {
