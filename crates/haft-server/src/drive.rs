@@ -11,7 +11,7 @@ use haft_core::{
     Alongside, BoxFuture, Cancel, Conversation, ModelErrorKind, Owner, StoreError, StoredItem,
     StoredResponse, Usage,
 };
-use haft_engine::{End, EventKind, FailedReason, Outcome, Session, Step};
+use haft_engine::{End, EventKind, FailedReason, Outcome, RunStream, Session, Step};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc;
 
@@ -204,7 +204,7 @@ enum Ran {
 
 impl Job {
     /// Starts it for somebody who is there; it ends when he goes away.
-    pub(crate) fn follow(mut self, app: &Arc<App>, wants_events: bool) -> Follower {
+    pub(crate) fn follow(mut self: Box<Self>, app: &Arc<App>, wants_events: bool) -> Follower {
         if !wants_events {
             self.translator.mute();
         }
@@ -227,7 +227,7 @@ impl Job {
     }
 
     /// Starts it in the background, where it goes on whoever listens.
-    pub(crate) fn run_live(self, app: Arc<App>, durable: Durable) {
+    pub(crate) fn run_live(self: Box<Self>, app: Arc<App>, durable: Durable) {
         let live = Arc::clone(&durable.live);
         let driven = self.drive(Arc::clone(&app), Listener::Live(durable));
         let driven = AssertUnwindSafe(Box::pin(driven)).catch_unwind();
@@ -241,7 +241,7 @@ impl Job {
     }
 
     /// Ends it without asking the model: a warm-up.
-    pub(crate) async fn warm_up(mut self, app: &App) -> (Vec<WireEvent>, Ended) {
+    pub(crate) async fn warm_up(mut self: Box<Self>, app: &App) -> (Vec<WireEvent>, Ended) {
         let mut events = self.translator.begin();
         let warmed = self.translator.warm_up(now());
         let finished = keep(app, &self.place, warmed, None, None).await.finished;
@@ -254,7 +254,7 @@ impl Job {
         (events, ended)
     }
 
-    async fn drive(mut self, app: Arc<App>, mut listener: Listener) {
+    async fn drive(mut self: Box<Self>, app: Arc<App>, mut listener: Listener) {
         self.watch.begin();
         let begun = self.translator.begin();
         match &mut listener {
@@ -290,27 +290,29 @@ impl Job {
             Ok((end, usage)) => self.translator.finish(&end, &usage, now()),
             Err(error) => self.translator.fail(&error),
         };
-        let finished = listener.gather(finished).await;
+        // What only some runs need is kept apart while it lasts, here and below: thousands of runs
+        // wait at the same time, and each keeps room for all that it does in place.
+        let finished = Box::pin(listener.gather(finished)).await;
         if let Some(lock) = &self.lock {
             lock.ends();
         }
         let is_stored = self.place.is_stored;
         let trace = is_stored.then(|| self.watch.to_json()).flatten();
-        let kept = keep(&app, &self.place, finished, trace, listener.durable()).await;
+        let kept = keep(&app, &self.place, finished, trace, listener.durable());
         let Kept {
             finished,
             is_written,
-        } = kept;
+        } = Box::pin(kept).await;
         let mut resource = finished.resource;
         resource.output = finished.shown;
         // Whoever reads the end may use the conversation at once.
         drop(self.permit);
         drop(self.lock.take());
-        let ended = Ended {
+        let ended = Box::new(Ended {
             resource,
             context: self.context,
             items: finished.items,
-        };
+        });
         if let Listener::Live(durable) = &listener {
             return durable.end(finished.events, is_written).await;
         }
@@ -408,14 +410,7 @@ impl Job {
         app: &App,
         listener: &mut Listener,
     ) -> Result<Option<Outcome>, ApiError> {
-        let mut run = self.plan.run(session);
-        if let Listener::Live(_) = listener {
-            run = run.journaled();
-        }
-        let mut stream = run.start().map_err(|error| {
-            tracing::error!(%error, "a run cannot start");
-            ApiError::new(ErrorCode::ServerError, error.to_string())
-        })?;
+        let mut stream = self.start(session, listener)?;
         while let Some(step) = stream.next_step().await {
             match (step, &mut *listener) {
                 (Step::Event(event), _) => {
@@ -443,6 +438,17 @@ impl Job {
         let outcome = stream.finish().await;
         self.watch.leg(&outcome);
         Ok(Some(outcome))
+    }
+
+    fn start(&self, session: Session, listener: &Listener) -> Result<RunStream, ApiError> {
+        let mut run = self.plan.run(session);
+        if let Listener::Live(_) = listener {
+            run = run.journaled();
+        }
+        run.start().map_err(|error| {
+            tracing::error!(%error, "a run cannot start");
+            ApiError::new(ErrorCode::ServerError, error.to_string())
+        })
     }
 
     async fn hear(&mut self, event: EventKind, listener: &mut Listener) {
@@ -671,11 +677,11 @@ impl Listener {
         self.send(Signal::Refused(error), &Cancel::new()).await;
     }
 
-    async fn end(&mut self, events: Vec<WireEvent>, ended: Ended, cancel: &Cancel) {
+    async fn end(&mut self, events: Vec<WireEvent>, ended: Box<Ended>, cancel: &Cancel) {
         match self {
             Self::Follower { .. } => {
                 self.tell(events, cancel).await;
-                self.send(Signal::Ended(Box::new(ended)), cancel).await;
+                self.send(Signal::Ended(ended), cancel).await;
             }
             Self::Live(durable) => durable.end(events, false).await,
         }

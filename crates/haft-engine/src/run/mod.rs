@@ -5,7 +5,7 @@ mod setup;
 mod stream;
 
 use std::future::IntoFuture;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
 
 use haft_catalog::{Binding, Catalog};
@@ -92,17 +92,24 @@ pub fn run(model: impl Model) -> Run {
     Run::new(model)
 }
 
-impl Run {
-    /// A run of this model.
-    pub fn new(model: impl Model) -> Self {
+/// The binding of a run without tools, made once.
+fn no_tools() -> Binding {
+    static NOTHING: LazyLock<Binding> = LazyLock::new(|| {
         let nothing = Catalog::new().snapshot().bind().without_tools().build();
-        let binding = match nothing {
+        match nothing {
             Ok(binding) => binding,
             // Without tools and choice nothing can be wrong.
             Err(error) => unreachable!("an empty binding failed: {error}"),
-        };
+        }
+    });
+    NOTHING.clone()
+}
+
+impl Run {
+    /// A run of this model.
+    pub fn new(model: impl Model) -> Self {
         Self {
-            environment: Environment::new(Arc::new(model), binding),
+            environment: Environment::new(Arc::new(model), no_tools()),
             binding: None,
             tools: Vec::new(),
             tool_choice: None,

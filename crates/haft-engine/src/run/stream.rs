@@ -18,7 +18,8 @@ use super::setup::Prepared;
 ///
 /// The run goes on as far as it is read; dropping it stops everything that it began.
 pub struct RunStream {
-    driver: Driver,
+    /// Apart: whoever holds a stream keeps it while he waits, and moves it about before.
+    driver: Box<Driver>,
     callbacks: Callbacks,
     cancel: Cancel,
 }
@@ -27,7 +28,7 @@ impl RunStream {
     pub(super) fn new(prepared: Prepared) -> Self {
         Self {
             cancel: prepared.means.cancel.clone(),
-            driver: Driver::new(prepared.machine, prepared.means),
+            driver: Box::new(Driver::new(prepared.machine, prepared.means)),
             callbacks: prepared.callbacks,
         }
     }

@@ -34,7 +34,7 @@ pub(super) async fn start(
     caller: &Caller,
     request: &CreateRequest,
     body: &Bytes,
-    job: Job,
+    job: Box<Job>,
 ) -> Result<Response, ApiError> {
     let resource = job.translator.resource().clone();
     let keep_alive = app.options.keep_alive;
@@ -59,7 +59,7 @@ pub(super) async fn start(
 /// Stores a response as queued, then lets it run.
 async fn launch(
     app: Arc<App>,
-    job: Job,
+    job: Box<Job>,
     has_log: bool,
     asked: Asked,
 ) -> Result<Arc<LiveRun>, ApiError> {
@@ -81,7 +81,7 @@ async fn launch(
 }
 
 /// Lets a run go on in the background, where whoever comes finds it.
-pub(crate) fn go_live(app: Arc<App>, job: Job, durable: Durable) {
+pub(crate) fn go_live(app: Arc<App>, job: Box<Job>, durable: Durable) {
     let live = Arc::clone(&durable.live);
     app.live.insert(Arc::clone(&live));
     let writer = Arc::clone(&live).write_events(Arc::clone(&app.store));

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::history::{AsWritten, Record, expand, verify};
 use crate::plan::{model_options, summary_options};
-use crate::wire::{Door, Include, make_visible, new_id, usage_json};
+use crate::wire::{Door, Include, UsageBody, make_visible, new_id};
 
 pub(super) async fn compact(
     State(app): State<Arc<App>>,
@@ -54,7 +54,7 @@ pub(super) async fn compact(
         "object": "response.compaction",
         "created_at": now(),
         "output": output,
-        "usage": usage_json(&usage),
+        "usage": UsageBody::from(&usage),
     })))
 }
 

@@ -56,10 +56,14 @@ pub(crate) fn name_stand_ins(response: &mut Response, witness: &Witness) {
     }
 }
 
+/// How long most answers are at most.
+const USUAL: usize = 2048;
+
 /// A value as JSON.
 pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response {
-    match serde_json::to_vec(value) {
-        Ok(body) => {
+    let mut body = Vec::with_capacity(USUAL);
+    match serde_json::to_writer(&mut body, value) {
+        Ok(()) => {
             let mut response = Response::new(Body::from(body));
             *response.status_mut() = status;
             let kind = HeaderValue::from_static("application/json");

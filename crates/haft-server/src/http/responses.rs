@@ -35,7 +35,7 @@ pub(super) async fn create(
     let warning = warning(&job);
     let witness = job.plan.witness.clone();
     let mut response = if let Some(body) = body {
-        background::start(app, &caller, &request, &body, job).await?
+        Box::pin(background::start(app, &caller, &request, &body, job)).await?
     } else if request.stream {
         let wait = app.options.answer_wait;
         let keep_alive = app.options.keep_alive;
@@ -83,7 +83,7 @@ pub(crate) async fn prepare(
     caller: &Caller,
     request: &Arc<CreateRequest>,
     memory: Option<&Remembered>,
-) -> Result<Job, ApiError> {
+) -> Result<Box<Job>, ApiError> {
     // A model that does not exist is told before anybody waits for it.
     app.models.find(request.model.as_deref())?;
     // Those who wait for their turn hold nothing but what they sent.
@@ -105,8 +105,8 @@ pub(crate) struct Unadmitted {
 }
 
 impl Unadmitted {
-    pub(crate) fn admitted(self, permit: RunPermit) -> Job {
-        Job {
+    pub(crate) fn admitted(self, permit: RunPermit) -> Box<Job> {
+        Box::new(Job {
             plan: self.plan,
             translator: self.translator,
             place: self.place,
@@ -116,7 +116,7 @@ impl Unadmitted {
             lock: self.lock,
             permit,
             watch: self.watch,
-        }
+        })
     }
 }
 
@@ -135,8 +135,10 @@ pub(crate) async fn arrange(
     }
     let watch = plan.watched(app, caller, request, &translator);
     let mut input = Vec::new();
-    for record in &context.input {
-        input.push(record.to_stored()?);
+    if request.store {
+        for record in &context.input {
+            input.push(record.to_stored()?);
+        }
     }
     Ok(Unadmitted {
         plan,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::wire::{Include, ResponseResource};
@@ -93,6 +94,11 @@ impl Writer {
     /// Whether somebody hears of the events.
     pub(crate) fn is_heard(&self) -> bool {
         !self.is_muted
+    }
+
+    /// What goes into an event, made only where somebody hears of it.
+    pub(crate) fn heard(&self, make: impl FnOnce() -> Value) -> Value {
+        if self.is_muted { Value::Null } else { make() }
     }
 
     /// Writes an event. `body` is an object with at least one member.

@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::history::TURN;
 
 use crate::wire::{
-    Include, IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, new_id, usage_json,
+    Include, IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, UsageBody, new_id,
 };
 
 use super::answer::{Answer, Closed, Placing};
@@ -435,7 +435,7 @@ impl Translator {
             End::Incomplete { reason, .. } => self.close_incomplete(reason.as_str()),
             _ => {}
         }
-        self.resource.usage = Some(usage_json(usage));
+        self.resource.usage = Some(UsageBody::from(usage));
         match end {
             End::Completed | End::Waiting(_) => {
                 let is_waiting = matches!(end, End::Waiting(_)) && self.translation.is_agentic;
@@ -465,7 +465,7 @@ impl Translator {
 
     /// Ends the response without asking the model.
     pub(crate) fn warm_up(mut self, now: i64) -> Finished {
-        self.resource.usage = Some(usage_json(&Usage::default()));
+        self.resource.usage = Some(UsageBody::from(&Usage::default()));
         self.resource.status = ResponseStatus::Completed;
         self.resource.completed_at = Some(now);
         self.terminal("response.completed")

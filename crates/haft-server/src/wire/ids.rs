@@ -1,22 +1,55 @@
 //! Ids: a prefix that says what it is, and a rest that says nothing.
 
-use std::fmt::Write as _;
+use std::cell::RefCell;
 
 use ring::rand::{SecureRandom as _, SystemRandom};
+
+/// How many bytes the system is asked for at once.
+const SUPPLY: usize = 512;
+
+/// How many make an id.
+const LENGTH: usize = 16;
+
+thread_local! {
+    /// Bytes for the next ids: asking the system takes longer than everything else here.
+    static SUPPLIES: RefCell<Supplies> = const {
+        RefCell::new(Supplies { bytes: [0; SUPPLY], used: SUPPLY })
+    };
+}
+
+struct Supplies {
+    bytes: [u8; SUPPLY],
+    used: usize,
+}
+
+impl Supplies {
+    fn next(&mut self) -> [u8; LENGTH] {
+        if self.used + LENGTH > SUPPLY {
+            if SystemRandom::new().fill(&mut self.bytes).is_err() {
+                fastrand::fill(&mut self.bytes);
+            }
+            self.used = 0;
+        }
+        let mut next = [0; LENGTH];
+        next.copy_from_slice(&self.bytes[self.used..self.used + LENGTH]);
+        self.used += LENGTH;
+        next
+    }
+}
 
 /// A new id, `msg_` and 32 hexadecimal digits for `msg`.
 ///
 /// The digits come from the system: ids are kept for years by many processes, and none may come up
 /// twice.
 pub(crate) fn new_id(prefix: &str) -> String {
-    let mut bytes = [0; 16];
-    if SystemRandom::new().fill(&mut bytes).is_err() {
-        fastrand::fill(&mut bytes);
-    }
-    let mut id = format!("{prefix}_");
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let bytes = SUPPLIES.with_borrow_mut(Supplies::next);
+    let mut id = String::with_capacity(prefix.len() + 1 + 2 * LENGTH);
+    id.push_str(prefix);
+    id.push('_');
     for byte in bytes {
-        // Writing to a `String` cannot fail.
-        let _ = write!(id, "{byte:02x}");
+        id.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        id.push(char::from(DIGITS[usize::from(byte & 15)]));
     }
     id
 }

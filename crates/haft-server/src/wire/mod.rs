@@ -18,6 +18,6 @@ pub(crate) use request::{
     TextFormat, Truncation, WireChoice, WireChoiceMode, WireToolName,
 };
 pub(crate) use resource::{
-    IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, usage_json,
+    IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, UsageBody,
 };
 pub(crate) use visible::{make_visible, visible_item};

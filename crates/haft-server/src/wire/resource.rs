@@ -31,7 +31,7 @@ pub(crate) struct ResponseResource {
     pub(crate) top_logprobs: u32,
     pub(crate) temperature: Value,
     pub(crate) reasoning: Option<Value>,
-    pub(crate) usage: Option<Value>,
+    pub(crate) usage: Option<UsageBody>,
     pub(crate) max_output_tokens: Option<u64>,
     pub(crate) max_tool_calls: Option<u32>,
     pub(crate) store: bool,
@@ -72,15 +72,39 @@ pub(crate) struct ResponseError {
 }
 
 /// Usage as the API writes it, every count present.
-pub(crate) fn usage_json(usage: &Usage) -> Value {
-    serde_json::json!({
-        "input_tokens": usage.input_tokens,
-        "input_tokens_details": {
-            "cached_tokens": usage.cached_input_tokens,
-            "cache_write_tokens": usage.cache_write_tokens,
-        },
-        "output_tokens": usage.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-        "total_tokens": usage.total_tokens(),
-    })
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UsageBody {
+    input_tokens: u64,
+    input_tokens_details: InputDetails,
+    output_tokens: u64,
+    output_tokens_details: OutputDetails,
+    total_tokens: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct InputDetails {
+    cached_tokens: u64,
+    cache_write_tokens: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct OutputDetails {
+    reasoning_tokens: u64,
+}
+
+impl From<&Usage> for UsageBody {
+    fn from(usage: &Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            input_tokens_details: InputDetails {
+                cached_tokens: usage.cached_input_tokens,
+                cache_write_tokens: usage.cache_write_tokens,
+            },
+            output_tokens: usage.output_tokens,
+            output_tokens_details: OutputDetails {
+                reasoning_tokens: usage.reasoning_tokens,
+            },
+            total_tokens: usage.total_tokens(),
+        }
+    }
 }

@@ -278,7 +278,7 @@ impl Connection {
     async fn prepare(
         &mut self,
         request: &Arc<CreateRequest>,
-    ) -> Result<Result<Job, ApiError>, Gone> {
+    ) -> Result<Result<Box<Job>, ApiError>, Gone> {
         let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
         let memory = self.memory.take();
         let prepared = {

@@ -122,11 +122,12 @@ impl OpenMessage {
         }
         let content_index = self.closed.len();
         let open = self.open.get_or_insert_with(|| {
+            let part = writer.heard(|| kind.part(""));
             write_part(
                 "response.content_part.added",
                 place,
                 content_index,
-                &kind.part(""),
+                &part,
                 writer,
             );
             OpenPart {

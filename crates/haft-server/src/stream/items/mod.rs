@@ -67,24 +67,22 @@ impl OpenItem {
     /// Opens an item and tells so.
     pub(super) fn open(place: Place, opening: Opening, writer: &mut Writer) -> Self {
         let id = place.item_id.as_str();
-        let (item, body) = match opening {
-            Opening::Message => (
-                json!({
-                    "id": id, "type": "message", "status": "in_progress",
-                    "role": "assistant", "content": [],
-                }),
-                Body::Message(OpenMessage::default()),
-            ),
-            Opening::Reasoning => (
-                json!({"id": id, "type": "reasoning", "status": "in_progress", "summary": []}),
-                Body::Reasoning(OpenReasoning::default()),
-            ),
-            Opening::Call { call_id, shown } => {
-                let item = call_item(id, &call_id, &shown, "", "in_progress");
-                (item, Body::Call(OpenCall::new(call_id, shown)))
+        let item = writer.heard(|| match &opening {
+            Opening::Message => json!({
+                "id": id, "type": "message", "status": "in_progress",
+                "role": "assistant", "content": [],
+            }),
+            Opening::Reasoning => {
+                json!({"id": id, "type": "reasoning", "status": "in_progress", "summary": []})
             }
-        };
+            Opening::Call { call_id, shown } => call_item(id, call_id, shown, "", "in_progress"),
+        });
         write_item("response.output_item.added", &place, &item, writer);
+        let body = match opening {
+            Opening::Message => Body::Message(OpenMessage::default()),
+            Opening::Reasoning => Body::Reasoning(OpenReasoning::default()),
+            Opening::Call { call_id, shown } => Body::Call(OpenCall::new(call_id, shown)),
+        };
         Self { place, body }
     }
 
@@ -151,11 +149,7 @@ pub(crate) fn visible(item: &Value, include: Include) -> Value {
 
 /// Tells that an item is done.
 pub(super) fn finish(place: Place, json: Value, writer: &mut Writer) -> OutputItem {
-    let visible = if writer.is_heard() {
-        visible(&json, writer.include)
-    } else {
-        Value::Null
-    };
+    let visible = writer.heard(|| visible(&json, writer.include));
     write_item("response.output_item.done", &place, &visible, writer);
     OutputItem {
         id: place.item_id,

@@ -9,11 +9,12 @@ use crate::error::{ApiError, ErrorCode};
 /// An object that is being read.
 ///
 /// What is taken leaves a null behind, so that taking is cheap and nothing moves; null and absent
-/// are the same on this wire.
+/// are the same on this wire. Objects have few members and are asked for many: they are looked
+/// through, not looked up.
 #[derive(Debug)]
 pub(crate) struct Fields {
     path: String,
-    members: Map<String, Value>,
+    members: Vec<(String, Value)>,
 }
 
 impl Fields {
@@ -21,7 +22,10 @@ impl Fields {
     pub(crate) fn of(value: Value, path: impl Into<String>) -> Read<Self> {
         let path = path.into();
         match value {
-            Value::Object(members) => Ok(Self { path, members }),
+            Value::Object(members) => Ok(Self {
+                path,
+                members: members.into_iter().collect(),
+            }),
             other => Err(wrong_type(&path, "an object", &other)),
         }
     }
@@ -42,12 +46,19 @@ impl Fields {
 
     /// Whether there is such a member, not null.
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.members.get(key).is_some_and(|value| !value.is_null())
+        let mut members = self.members.iter();
+        members.any(|(name, value)| name == key && !value.is_null())
+    }
+
+    fn member(&mut self, key: &str) -> Option<&mut Value> {
+        let mut members = self.members.iter_mut();
+        let found = members.find(|(name, _)| name == key);
+        found.map(|(_, value)| value)
     }
 
     /// A member as it came.
     pub(crate) fn take(&mut self, key: &str) -> Option<Value> {
-        let value = self.members.get_mut(key)?.take();
+        let value = self.member(key)?.take();
         (!value.is_null()).then_some(value)
     }
 
@@ -71,7 +82,10 @@ impl Fields {
 
     /// Puts a member in its place, or at the end.
     pub(crate) fn put(&mut self, key: &str, value: Value) {
-        self.members.insert(key.to_owned(), value);
+        match self.member(key) {
+            Some(place) => *place = value,
+            None => self.members.push((key.to_owned(), value)),
+        }
     }
 
     /// Whether there are no members but these (and null ones).
@@ -82,14 +96,14 @@ impl Fields {
     }
 
     /// What was not taken, without nulls.
-    pub(crate) fn rest(mut self) -> Map<String, Value> {
-        self.members.retain(|_, value| !value.is_null());
-        self.members
+    pub(crate) fn rest(self) -> Map<String, Value> {
+        let members = self.members.into_iter();
+        members.filter(|(_, value)| !value.is_null()).collect()
     }
 
     /// Everything that was not taken, nulls included.
     pub(crate) fn all(self) -> Map<String, Value> {
-        self.members
+        self.members.into_iter().collect()
     }
 }
 
