@@ -103,6 +103,33 @@ fn what_is_typed_while_an_answer_comes_is_taken_when_it_has_come() {
 }
 
 #[test]
+fn what_was_typed_before_a_question_does_not_answer_it() {
+    let folder = folder();
+    let steps = [
+        json!({"calls": [{"name": "calculate", "arguments": {"expression": "1+1"}}], "delay_ms": 1500}),
+        json!({"expect": {"outputs": [{"is_error": true}]}, "text": "As you wish."}),
+        json!({"expect": {"user": {"equals": "y"}}, "text": "Yes to what?"}),
+    ];
+    scripted(folder.path(), "", &steps);
+    let mut terminal = Terminal::run(folder.path(), &["chat", "--ask"]);
+    terminal.sees("> ");
+    terminal.keys("one\ry\r");
+    terminal.sees("may it run?");
+    // The line that was typed ahead is shown, and the question stays.
+    terminal.sees("may it run?");
+    terminal.answer("n");
+    terminal.sees("As you wish.");
+    // It stands in the next line, to be sent or changed.
+    terminal.sees("> ");
+    terminal.sees("y");
+    terminal.keys("\r");
+    terminal.sees("Yes to what?");
+    terminal.sees("> ");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.ends().0, Some(0));
+}
+
+#[test]
 fn whoever_waits_sees_that_something_happens() {
     let folder = folder();
     scripted(
@@ -196,28 +223,28 @@ fn a_person_decides_about_calls() {
     terminal.sees("you want to be asked");
     terminal.sees("\"expression\": \"1+1\"");
     terminal.sees("may it run?");
-    terminal.line("");
+    terminal.answer("");
     terminal.sees("say `y`");
     terminal.sees("may it run?");
-    terminal.line("y");
+    terminal.answer("y");
     terminal.sees("Two.");
     terminal.sees("> ");
     terminal.line("two");
     terminal.sees("may it run?");
-    terminal.line("no, too dear");
+    terminal.answer("no, too dear");
     terminal.sees("✗");
     terminal.sees("As you wish.");
     terminal.sees("> ");
     terminal.line("three");
     terminal.sees("may it run?");
-    terminal.line("a");
+    terminal.answer("a");
     let seen = terminal.sees("Fine.");
     assert!(!seen.contains("may it run?"), "{seen}");
     terminal.sees("> ");
     terminal.line("four");
     terminal.sees("clock");
     terminal.sees("may it run?");
-    terminal.line("q");
+    terminal.answer("q");
     terminal.sees("stopped");
     terminal.sees("> ");
     terminal.keys(CTRL_D);
@@ -325,10 +352,10 @@ fn a_server_that_asks_for_approval_gets_the_word_of_the_person() {
     terminal.sees("air/book");
     terminal.sees("\"seat\": \"1A\"");
     terminal.sees("may it run?");
-    terminal.line("a");
+    terminal.answer("a");
     terminal.sees("air/pay");
     terminal.sees("may it run?");
-    terminal.line("n too dear");
+    terminal.answer("n too dear");
     terminal.sees("> ");
     terminal.keys(CTRL_D);
     terminal.ends();

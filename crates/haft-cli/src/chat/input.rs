@@ -3,9 +3,11 @@
 //! Reading blocks, so a thread does it. It reads only when it is asked to: in between the terminal
 //! belongs to whoever prints.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead as _, Read as _};
-use std::sync::mpsc;
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -21,6 +23,9 @@ use super::command::COMMANDS;
 /// How long a line may be; the API takes no longer text.
 const MAX_LINE_BYTES: u64 = 10 * 1024 * 1024;
 
+/// Nobody reads a question and answers it in less.
+const READING: Duration = Duration::from_millis(100);
+
 /// What somebody did.
 #[derive(Debug)]
 pub(super) enum Typed {
@@ -34,6 +39,8 @@ pub(super) enum Typed {
 /// A line that is wanted.
 struct Wanted {
     prompt: String,
+    /// What stands in it already, to be sent or changed.
+    begun: String,
     /// Whether it can be had again with the arrow keys.
     is_remembered: bool,
     reply: oneshot::Sender<io::Result<Typed>>,
@@ -42,6 +49,9 @@ struct Wanted {
 /// Where lines come from.
 pub(super) struct Input {
     wanted: mpsc::Sender<Wanted>,
+    is_terminal: bool,
+    /// Lines that were typed before a question and are no answers to it.
+    ahead: Mutex<VecDeque<String>>,
 }
 
 impl Input {
@@ -51,7 +61,9 @@ impl Input {
         let mut editor = Editor::<Commands, DefaultHistory>::with_config(config)
             .map_err(|error| io::Error::other(error.to_string()))?;
         editor.set_helper(Some(Commands));
-        Self::over(move |wanted| match editor.readline(&wanted.prompt) {
+        let read = move |wanted: &Wanted| match editor
+            .readline_with_initial(&wanted.prompt, (&wanted.begun, ""))
+        {
             Ok(line) => {
                 if wanted.is_remembered && !line.trim().is_empty() {
                     // What cannot be remembered can still be said.
@@ -63,12 +75,13 @@ impl Input {
             Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted),
             Err(ReadlineError::Io(error)) => Err(error),
             Err(error) => Err(io::Error::other(error.to_string())),
-        })
+        };
+        Self::over(read, true)
     }
 
     /// Standard input as it comes.
     pub(super) fn pipe() -> io::Result<Self> {
-        Self::over(|_| {
+        let read = |_: &Wanted| {
             let mut line = Vec::new();
             let mut input = io::stdin().lock().take(MAX_LINE_BYTES + 1);
             input.read_until(b'\n', &mut line)?;
@@ -86,11 +99,13 @@ impl Input {
             let line = line.strip_suffix('\n').unwrap_or(&line);
             let line = line.strip_suffix('\r').unwrap_or(line);
             Ok(Typed::Line(line.to_owned()))
-        })
+        };
+        Self::over(read, false)
     }
 
     fn over(
         mut read: impl FnMut(&Wanted) -> io::Result<Typed> + Send + 'static,
+        is_terminal: bool,
     ) -> io::Result<Self> {
         let (wanted, asked) = mpsc::channel::<Wanted>();
         thread::Builder::new()
@@ -104,23 +119,42 @@ impl Input {
                     }
                 }
             })?;
-        Ok(Self { wanted })
+        Ok(Self {
+            wanted,
+            is_terminal,
+            ahead: Mutex::default(),
+        })
     }
 
     /// The next line, for a message.
     pub(super) async fn line(&self, prompt: &str) -> io::Result<Typed> {
-        self.ask(prompt, true).await
+        let begun = self.ahead().pop_front().unwrap_or_default();
+        self.ask(prompt, begun, true).await
     }
 
-    /// An answer to a question, which is not part of the history.
+    /// An answer to a question, which is not part of the history. What was typed before the question
+    /// was there answers something else: it stands in the next line that is asked for.
     pub(super) async fn answer(&self, prompt: &str) -> io::Result<Typed> {
-        self.ask(prompt, false).await
+        loop {
+            let asked = Instant::now();
+            match self.ask(prompt, String::new(), false).await? {
+                Typed::Line(line) if self.is_terminal && asked.elapsed() < READING => {
+                    self.ahead().push_back(line);
+                }
+                typed => return Ok(typed),
+            }
+        }
     }
 
-    async fn ask(&self, prompt: &str, is_remembered: bool) -> io::Result<Typed> {
+    fn ahead(&self) -> MutexGuard<'_, VecDeque<String>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn ask(&self, prompt: &str, begun: String, is_remembered: bool) -> io::Result<Typed> {
         let (reply, typed) = oneshot::channel();
         let wanted = Wanted {
             prompt: prompt.to_owned(),
+            begun,
             is_remembered,
             reply,
         };

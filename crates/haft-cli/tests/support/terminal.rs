@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// How long anything may take to appear.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// How long somebody takes to read a question.
+const READING: Duration = Duration::from_millis(300);
+
 pub(crate) const CTRL_C: &str = "\u{3}";
 pub(crate) const CTRL_D: &str = "\u{4}";
 
@@ -90,6 +93,12 @@ impl Terminal {
     /// Types a line.
     pub(crate) fn line(&mut self, line: &str) {
         self.keys(&format!("{line}\r"));
+    }
+
+    /// Answers a question, as somebody who has read it.
+    pub(crate) fn answer(&mut self, line: &str) {
+        std::thread::sleep(READING);
+        self.line(line);
     }
 
     /// Waits until this appears behind what was seen before; everything up to it.
