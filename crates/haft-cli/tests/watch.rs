@@ -37,7 +37,11 @@ fn logging(folder: &Path, variables: &[(&str, &str)]) -> (Running, String) {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let running = Running(child);
     out.read_line(&mut first).unwrap();
-    let address = first.trim().strip_prefix("listening on http://");
+    // As a line for people, or for programs.
+    let said: Option<Value> = serde_json::from_str(&first).ok();
+    let said = said.as_ref().and_then(|said| said["address"].as_str());
+    let address = said.or_else(|| first.trim().strip_prefix("listening on "));
+    let address = address.and_then(|address| address.strip_prefix("http://"));
     let address = address.unwrap_or_else(|| panic!("{first}{}", log(folder)));
     // Nobody must be kept from saying the rest.
     std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
@@ -69,6 +73,30 @@ fn metrics(address: &str) -> String {
 }
 
 #[test]
+fn what_a_run_says_while_its_answer_is_read_belongs_to_its_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let step = json!({
+        "text": "tick ".repeat(20), "pieces": 5, "fault": {"cut_after_events": 8}, "delay_ms": 20,
+    });
+    scripted(folder.path(), "[log]\nformat = \"json\"\n", &[step]);
+    let (running, address) = logging(folder.path(), &[]);
+    let body = json!({"input": "hi", "stream": true}).to_string();
+    let header = "x-request-id: mine-1\r\n";
+    let (status, events) = support::request_with(&address, "POST", "/responses", header, &body);
+    assert_eq!(status, 200, "{events}");
+    assert!(events.contains("response.failed"), "{events}");
+    let log = stopped(running, folder.path());
+    let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    let warnings: Vec<Value> = lines
+        .filter(|line: &Value| line["level"] == "WARN")
+        .collect();
+    assert!(!warnings.is_empty(), "{log}");
+    for warning in warnings {
+        assert_eq!(warning["span"]["request_id"], "mine-1", "{log}");
+    }
+}
+
+#[test]
 fn the_log_is_text_or_json_and_says_what_was_asked_but_not_in_which_words() {
     for (table, variables, is_json, has_access) in [
         ("", &[][..], false, true),
@@ -94,6 +122,8 @@ fn the_log_is_text_or_json_and_says_what_was_asked_but_not_in_which_words() {
         let (status, _) = request(&address, "POST", "/responses", &body());
         let log = stopped(running, folder.path());
         assert_eq!(status, 200, "{log}");
+        let is_told = log.contains("listening") && log.contains(&address);
+        assert_eq!(is_told, !log.is_empty(), "{log}");
         assert!(!log.contains("hunter2"), "{log}");
         let access: Vec<_> = log
             .lines()

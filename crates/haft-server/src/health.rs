@@ -35,6 +35,9 @@ struct Parts {
     /// Whether it goes on.
     server: String,
     store: String,
+    /// Whether the file of keys can be read; said only where it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keys: Option<&'static str>,
     /// Whether a backend of the default model can be asked.
     model: String,
     /// All backends by their names.
@@ -52,6 +55,7 @@ impl Readiness {
         let parts = Parts {
             server,
             store: app.store_health.of(&*app.store).await,
+            keys: app.keyring.is_unusable().then_some("they cannot be read"),
             model: model(&app.models.default_entry().pool),
             backends: app
                 .models
@@ -62,7 +66,8 @@ impl Readiness {
         };
         let is_ready = [&parts.server, &parts.store, &parts.model]
             .iter()
-            .all(|part| *part == OK);
+            .all(|part| *part == OK)
+            && parts.keys.is_none();
         Self {
             status: if is_ready { "ready" } else { "not ready" },
             parts: Some(parts),

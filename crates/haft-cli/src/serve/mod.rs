@@ -22,7 +22,9 @@ pub(crate) use self::prepare::data_dir;
 use self::stop::Signals;
 use self::welcome::Welcome;
 use crate::arguments::ServeArguments;
-use crate::config::{Flags, Resolved, Source, Variables, resolve};
+use haft::json;
+
+use crate::config::{Flags, LogFormat, Resolved, Source, Variables, resolve};
 use crate::failure::Failure;
 use crate::terminal::Spinner;
 
@@ -48,6 +50,14 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     if !server.needs_key() && !config.allow_anonymous {
         prepare::only_this_machine(&address, &data_dir)?;
     }
+    let models: Vec<&str> = choice.models.iter().map(|it| it.name.as_str()).collect();
+    tracing::info!(
+        %address,
+        version = env!("CARGO_PKG_VERSION"),
+        models = models.join(", "),
+        data_dir = %data_dir.display(),
+        "listening"
+    );
     let page = Welcome {
         address,
         config: &config,
@@ -55,6 +65,14 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
         tools: server.tools(),
         data_dir: &data_dir,
         needs_key: server.needs_key(),
+    };
+    let page = match config.watching.log_format {
+        LogFormat::Text => page.to_string(),
+        // For programs, as the log is: often both end up in one place.
+        LogFormat::Json => {
+            let page = json!({"message": "listening", "address": format!("http://{address}")});
+            format!("{page}\n")
+        }
     };
     // Whoever started it may not read along; the server runs all the same.
     let _ = write!(io::stdout(), "{page}").and_then(|()| io::stdout().flush());

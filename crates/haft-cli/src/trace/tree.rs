@@ -247,6 +247,11 @@ fn said(note: &Note) -> String {
             format!("context summed up: {}", one_line(outcome, 16))
         }
         NoteKind::Truncation => String::from("context cut, it was too long"),
+        NoteKind::Failover { from, to, error } if error == "left_alone" => format!(
+            "{} is left alone: {} answered",
+            one_line(from, 16),
+            one_line(to, 16)
+        ),
         NoteKind::Failover { from, to, error } => format!(
             "{} failed ({}): {} answered",
             one_line(from, 16),

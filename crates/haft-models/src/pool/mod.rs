@@ -23,6 +23,6 @@ pub use breaker::{Blocked, Breaker, BreakerSettings, Change, Pass, Standing};
 pub use health::{HealthSettings, watch};
 pub use member::Member;
 pub use model::Pool;
-pub use witness::{Failover, Witness};
+pub use witness::{Absence, Failover, Witness};
 
 pub(crate) use breaker::LONGEST;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft_core::{ModelError, ModelErrorKind};
 
 use super::member::Visit;
-use super::{Failover, Member, Standing, Witness, verdict};
+use super::{Absence, Failover, Member, Standing, Witness, verdict};
 
 /// How an error that comes of a breaker is called.
 const CODE: &str = "backend_left_alone";
@@ -19,6 +19,8 @@ pub(super) struct Round<'p> {
     /// Those that are asked only if nobody else is.
     resting: VecDeque<usize>,
     failures: Vec<(usize, ModelError)>,
+    /// Those that let nobody in.
+    blocked: Vec<usize>,
     /// The shortest time after which one that was not asked may be.
     wait: Option<Duration>,
 }
@@ -36,6 +38,7 @@ impl<'p> Round<'p> {
             left: VecDeque::new(),
             resting: VecDeque::new(),
             failures: Vec::new(),
+            blocked: Vec::new(),
             wait: None,
         };
         for (at, member) in members.iter().enumerate() {
@@ -74,6 +77,7 @@ impl<'p> Round<'p> {
                     return Some((at, visit));
                 }
                 Err(blocked) => {
+                    self.blocked.push(at);
                     let wait = self.wait.map_or(blocked.wait, |it| it.min(blocked.wait));
                     self.wait = Some(wait);
                 }
@@ -109,14 +113,19 @@ impl<'p> Round<'p> {
         }
     }
 
-    /// Tells whoever listens who failed before this one answered.
+    /// Tells whoever listens who failed before this one answered, and who was not even asked.
     pub(super) fn tell_failures(&self, answered: usize, witness: Option<&Witness>) {
         let Some(witness) = witness else { return };
-        for (at, error) in &self.failures {
+        let passed_over = self.blocked.iter().chain(&self.resting);
+        let passed_over = passed_over.filter(|at| **at < answered);
+        let passed_over = passed_over.map(|at| (*at, Absence::LeftAlone));
+        let failures = self.failures.iter();
+        let failures = failures.map(|(at, error)| (*at, Absence::Failed(error.kind)));
+        for (at, why) in passed_over.chain(failures) {
             witness.hear_failure(Failover {
-                from: Arc::clone(self.members[*at].name()),
+                from: Arc::clone(self.members[at].name()),
                 to: Arc::clone(self.members[answered].name()),
-                kind: error.kind,
+                why,
             });
         }
     }

@@ -23,15 +23,25 @@ struct Testimony {
     failed: Vec<Failover>,
 }
 
-/// One backend failed, and another answered.
+/// One backend did not answer, and another did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failover {
-    /// Who failed.
+    /// Who should have.
     pub from: Arc<str>,
     /// Who answered.
     pub to: Arc<str>,
-    /// What kind of failure it was.
-    pub kind: ModelErrorKind,
+    /// Why not the first.
+    pub why: Absence,
+}
+
+/// Why a backend did not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Absence {
+    /// It was asked and failed so.
+    Failed(ModelErrorKind),
+    /// It had failed before and was not asked.
+    LeftAlone,
 }
 
 #[derive(Debug)]

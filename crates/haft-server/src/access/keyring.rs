@@ -154,6 +154,11 @@ impl Keyring {
         self.configured.is_some() || !matches!(*self.known(), Known::NoFile)
     }
 
+    /// Whether there is a file of keys that cannot be read: then nobody comes in.
+    pub(crate) fn is_unusable(&self) -> bool {
+        matches!(&*self.known(), Known::Unusable { .. })
+    }
+
     /// Looks at the file again, if that is due.
     pub(crate) async fn refresh(self: &Arc<Self>) {
         if self.file.is_none() {

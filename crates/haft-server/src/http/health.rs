@@ -19,13 +19,13 @@ pub(super) async fn healthy() -> Response {
 
 /// Whether requests can be served, and to those who may come in what is in the way.
 pub(super) async fn ready(State(app): State<Arc<App>>, uri: Uri, headers: HeaderMap) -> Response {
+    app.keyring.refresh().await;
     let readiness = Readiness::of(&app).await;
     let status = if readiness.is_ready() {
         StatusCode::OK
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
-    app.keyring.refresh().await;
     let known = door::check_headers(&app.options.limits, &uri, &headers)
         .and_then(|()| door::check_host(&app, &uri, &headers))
         .and_then(|()| origin::allowed(&app, &headers))

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use super::{caller, door};
 use crate::app::App;
 use crate::error::ApiError;
-use crate::watch::Form;
+use crate::watch::{BackendLabels, Form, Name};
 
 /// Where whoever asks is, if the listener says so.
 pub(super) struct Peer(Option<SocketAddr>);
@@ -40,6 +40,14 @@ pub(super) async fn metrics(
         }
     }
     let form = Form::wanted(&headers);
+    let available = &app.watch.metrics.meters.backend_available;
+    for member in app.models.members() {
+        let labels = BackendLabels {
+            backend: Name(Arc::clone(member.name())),
+        };
+        let is_usable = i64::from(member.standing().is_usable());
+        available.get_or_create(&labels).set(is_usable);
+    }
     let mut response = app.watch.metrics.text(form).into_response();
     let kind = HeaderValue::from_static(form.content_type());
     response.headers_mut().insert(CONTENT_TYPE, kind);

@@ -155,11 +155,11 @@ async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next)
             })
         }
         Ok(Err(preflight)) => preflight,
-        Err(error) => error.into_response(),
+        Err(error) => span.in_scope(|| error.into_response()),
     };
     origin::mark(&mut response, origin.unwrap_or_default());
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         response.headers_mut().insert("x-request-id", value);
     }
-    watched.answer(response)
+    watched.answer(response, span)
 }

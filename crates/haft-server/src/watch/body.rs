@@ -5,19 +5,23 @@ use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
 use http_body::{Frame, SizeHint};
+use tracing::Span;
 
 use super::request::Watched;
 
 /// An answer's body, and who waits for its end.
 pub(super) struct Counted {
     body: Body,
+    /// What a run logs while its answer is read belongs to the request.
+    span: Span,
     watched: Option<Watched>,
 }
 
 impl Counted {
-    pub(super) fn new(body: Body, watched: Watched) -> Self {
+    pub(super) fn new(body: Body, watched: Watched, span: Span) -> Self {
         Self {
             body,
+            span,
             watched: Some(watched),
         }
     }
@@ -35,7 +39,10 @@ impl HttpBody for Counted {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        let this = &mut *self;
+        let polled = this
+            .span
+            .in_scope(|| Pin::new(&mut this.body).poll_frame(cx));
         match &polled {
             Poll::Pending => {}
             Poll::Ready(Some(Ok(frame))) => {
@@ -69,5 +76,8 @@ impl Drop for Counted {
         if let Some(watched) = self.watched.as_mut().filter(|_| !is_through) {
             watched.cut();
         }
+        // A run that is left behind goes on under the same name.
+        let body = std::mem::take(&mut self.body);
+        self.span.in_scope(|| drop(body));
     }
 }

@@ -35,8 +35,8 @@ use crate::app::Caller;
 use crate::compaction::Halt;
 
 pub(crate) use chat::ChatWatch;
-pub(crate) use metrics::Form;
 pub use metrics::metrics_table;
+pub(crate) use metrics::{BackendLabels, Form, Name};
 use metrics::{Metrics, ModelMeters, OutcomeLabels, Word};
 pub use options::WatchOptions;
 pub use record::{AttemptTrace, CallTrace, HydrationTrace, Note, NoteKind, RunTrace, TurnTrace};

@@ -12,6 +12,7 @@ use axum::extract::{ConnectInfo, MatchedPath, Request};
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use haft_core::Usage;
+use tracing::Span;
 
 use super::Watch;
 use super::access_log;
@@ -184,8 +185,8 @@ impl Watched {
         self.status = status.as_u16();
     }
 
-    /// This is the answer. It is watched to its end.
-    pub(crate) fn answer(mut self, response: Response) -> Response {
+    /// This is the answer. It is watched to its end; what is logged meanwhile belongs into the span.
+    pub(crate) fn answer(mut self, response: Response, span: Span) -> Response {
         self.status = response.status().as_u16();
         let size = response.body().size_hint().exact();
         let is_through = size.is_some() || response.status() == StatusCode::SWITCHING_PROTOCOLS;
@@ -195,7 +196,7 @@ impl Watched {
         }
         self.is_stream = true;
         self.watch.metrics.meters.active_streams.inc();
-        response.map(|body| Counted::new(body, self).into_body())
+        response.map(|body| Counted::new(body, self, span).into_body())
     }
 
     /// A piece of the answer left.

@@ -10,11 +10,12 @@ use haft_core::{
     CallOutput, ContentPart, Conversation, FinishReason, Item, Model, Owner, ToolCall, Usage,
 };
 use haft_engine::{End, EventKind, FailedReason, Outcome, RunEvent};
-use haft_models::pool::{Failover, Witness};
+use haft_models::pool::Witness;
 use serde_json::value::RawValue;
 
 use super::metrics::{
-    CallLabels, KindLabels, ModelMeters, Name, OutcomeLabels, RunLabels, Word, error_word,
+    CallLabels, KindLabels, ModelMeters, Name, OutcomeLabels, RunLabels, Word, absence_word,
+    error_word,
 };
 use super::record::{CallTrace, NoteKind, RunTrace, trust_word};
 use super::recorder::{Answer, Recorder, rounded};
@@ -199,12 +200,12 @@ impl RunWatch {
 
     /// Backends that failed before the one that answers.
     fn note_failovers(&self) {
-        for Failover { from, to, kind } in self.witness.take_failovers() {
-            self.model.failed_over(kind);
+        for failover in self.witness.take_failovers() {
+            self.model.failed_over(&failover);
             self.recorder.note(NoteKind::Failover {
-                from: from.to_string(),
-                to: to.to_string(),
-                error: error_word(kind).to_owned(),
+                from: failover.from.to_string(),
+                to: failover.to.to_string(),
+                error: absence_word(failover.why).to_owned(),
             });
         }
     }

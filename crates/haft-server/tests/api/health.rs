@@ -46,6 +46,34 @@ async fn whoever_asks_hears_that_it_is_alive_and_ready_and_no_more() {
     assert_eq!(ready.ok(), json!({"status": "ready", "parts": parts}));
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_server_that_lets_nobody_in_because_it_cannot_read_its_keys_is_not_ready() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let keys = crate::access::Keys::new();
+    keys.add("ci", "team");
+    let mut setup = Setup::of(no_script());
+    setup.data_dir = Some(keys.folder().to_owned());
+    let served = setup.serve().await;
+    assert_eq!(probe(&served, "/readyz", None).await.status, 200);
+    let chmod = |mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(keys.file().path(), mode).unwrap();
+        // What is known of the file is believed for a second.
+        tokio::time::sleep(Duration::from_millis(1_100))
+    };
+    // Whoever changes the mode changes the file's stamp by its content, too.
+    keys.add("second", "team");
+    chmod(0o644).await;
+    let ready = probe(&served, "/readyz", None).await;
+    assert_eq!(
+        (ready.status, &ready.body["status"]),
+        (503, &json!("not ready"))
+    );
+    chmod(0o600).await;
+    assert_eq!(probe(&served, "/readyz", None).await.status, 200);
+}
+
 #[tokio::test]
 async fn only_get_is_answered_and_the_rest_of_the_api_wants_its_key() {
     let served = keyed(Setup::of(no_script())).serve().await;

@@ -62,6 +62,19 @@ pub(crate) struct ErrorLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct FailoverLabels {
+    pub(crate) model: Name,
+    pub(crate) backend: Name,
+    pub(crate) error: Word,
+    pub(crate) by: Name,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct BackendLabels {
+    pub(crate) backend: Name,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct CallLabels {
     pub(crate) kind: Name,
     pub(crate) outcome: Word,

@@ -7,8 +7,9 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::labels::{
-    CallLabels, ErrorLabels, KindLabels, ModelLabels, OperationLabels, OutcomeLabels,
-    RequestLabels, RouteLabels, RunLabels, StoreErrorLabels, TokenLabels,
+    BackendLabels, CallLabels, ErrorLabels, FailoverLabels, KindLabels, ModelLabels,
+    OperationLabels, OutcomeLabels, RequestLabels, RouteLabels, RunLabels, StoreErrorLabels,
+    TokenLabels,
 };
 
 /// Bounds of what a client waits for, in seconds.
@@ -130,16 +131,19 @@ metrics! {
         "Contexts that were cut because the model refused them as too long";
     backend_requests: Family<ModelLabels, Counter> = Family::default(),
         "counter" "haft_backend_requests" ["model"]
-        "Requests to models, repeated ones included";
+        "Requests to models, repeated ones included, by the model that was meant, whoever answered";
     backend_retries: Family<ErrorLabels, Counter> = Family::default(),
         "counter" "haft_backend_retries" ["model", "error"]
         "Requests to models that failed and were repeated, by what failed";
     backend_failures: Family<ErrorLabels, Counter> = Family::default(),
         "counter" "haft_backend_failures" ["model", "error"]
-        "Requests to models that failed for good, by what failed";
-    backend_failovers: Family<ErrorLabels, Counter> = Family::default(),
-        "counter" "haft_backend_failovers" ["model", "error"]
-        "Requests that another backend answered in place of one that failed, by what failed";
+        "Requests to models that nobody answered, by what failed";
+    backend_failovers: Family<FailoverLabels, Counter> = Family::default(),
+        "counter" "haft_backend_failovers" ["model", "backend", "error", "by"]
+        "Requests that another backend answered in place of one that failed, or that is left alone because it did (left_alone)";
+    backend_available: Family<BackendLabels, Gauge> = Family::default(),
+        "gauge" "haft_backend_available" ["backend"]
+        "Whether requests are let through to a backend: 1, or 0 while it is left alone because it failed";
     store_seconds: Histograms<OperationLabels> = Family::new_with_constructor(writes),
         "histogram" "haft_store_operation_duration_seconds" ["operation"]
         "How long the store took";

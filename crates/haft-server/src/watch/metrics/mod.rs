@@ -19,11 +19,11 @@ use prometheus_client::registry::Registry;
 
 pub(crate) use exposition::Form;
 pub(crate) use labels::{
-    CallLabels, KindLabels, Name, OperationLabels, OutcomeLabels, RequestLabels, RouteLabels,
-    RunLabels, StoreErrorLabels, Word,
+    BackendLabels, CallLabels, KindLabels, Name, OperationLabels, OutcomeLabels, RequestLabels,
+    RouteLabels, RunLabels, StoreErrorLabels, Word,
 };
 pub(crate) use list::{Described, Meters};
-pub(crate) use per_model::{ModelMeters, error_word};
+pub(crate) use per_model::{ModelMeters, absence_word, error_word};
 
 /// All meters of a server.
 pub(crate) struct Metrics {

@@ -1,11 +1,14 @@
 //! The meters of one model, looked up once when the server is put together.
 
+use std::sync::Arc;
+
 use haft_core::{ModelErrorKind, Usage};
+use haft_models::pool::{Absence, Failover};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::labels::{ErrorLabels, ModelLabels, Name, TokenLabels, Word};
+use super::labels::{ErrorLabels, FailoverLabels, ModelLabels, Name, TokenLabels, Word};
 use super::list::Meters;
 
 /// What is counted for one model.
@@ -18,7 +21,7 @@ pub(crate) struct ModelMeters {
     tokens: [Counter; 5],
     retries: Family<ErrorLabels, Counter>,
     failures: Family<ErrorLabels, Counter>,
-    failovers: Family<ErrorLabels, Counter>,
+    failovers: Family<FailoverLabels, Counter>,
 }
 
 /// The kinds of tokens, in the order of the counters.
@@ -72,9 +75,15 @@ impl ModelMeters {
         self.failures.get_or_create(&self.labels(kind)).inc();
     }
 
-    /// Counts a request that another backend answered in place of one that failed so.
-    pub(crate) fn failed_over(&self, kind: ModelErrorKind) {
-        self.failovers.get_or_create(&self.labels(kind)).inc();
+    /// Counts a request that another backend answered.
+    pub(crate) fn failed_over(&self, failover: &Failover) {
+        let labels = FailoverLabels {
+            model: self.name.clone(),
+            backend: Name(Arc::clone(&failover.from)),
+            error: absence_word(failover.why),
+            by: Name(Arc::clone(&failover.to)),
+        };
+        self.failovers.get_or_create(&labels).inc();
     }
 
     fn labels(&self, kind: ModelErrorKind) -> ErrorLabels {
@@ -82,6 +91,14 @@ impl ModelMeters {
             model: self.name.clone(),
             error: error_word(kind),
         }
+    }
+}
+
+/// Why a backend did not answer, in one word.
+pub(crate) fn absence_word(why: Absence) -> Word {
+    match why {
+        Absence::Failed(kind) => error_word(kind),
+        _ => "left_alone",
     }
 }
 

@@ -243,26 +243,36 @@ async fn what_has_no_trace_is_told_clearly() {
 async fn a_backend_that_stood_in_is_in_it() {
     use haft_core::Model;
     use haft_models::Backend;
-    use haft_models::pool::{Member, Pool};
+    use haft_models::pool::{BreakerSettings, Member, Pool};
     use haft_server::ModelEntry;
     use std::sync::Arc;
-    let member = |name: &str, step: haft_models::testing::Step| {
-        let model: Arc<dyn Model> = Arc::new(ScriptedModel::new(vec![step]));
-        Arc::new(Member::new(name, Backend::from(model)))
+    let member = |name: &str, steps: Vec<haft_models::testing::Step>| {
+        let model: Arc<dyn Model> = Arc::new(ScriptedModel::new(steps));
+        let breaker = BreakerSettings {
+            failures: 1,
+            ..BreakerSettings::default()
+        };
+        Arc::new(Member::new(name, Backend::from(model)).breaker(breaker))
     };
-    let near = member("near", fail(503));
-    let pool = Pool::new(near, [member("far", say("hello"))]);
+    let near = member("near", vec![fail(503)]);
+    let pool = Pool::new(near, [member("far", vec![say("hello"), say("again")])]);
     let mut setup = Setup::of(ScriptedModel::new(vec![]));
     setup.models = vec![ModelEntry::from_pool("default", [], pool)];
     let server = setup.serve().await;
-    let response = server.create(json!({"input": "hi"})).await;
-    let trace = trace_of(&server, &response["id"]).await;
-    let mut note = trace["notes"][0].clone();
-    note.as_object_mut().unwrap().remove("at_ms");
-    let expected = json!({
-        "kind": "failover", "from": "near", "to": "far", "error": "server_error",
-    });
-    assert_eq!(note, expected, "{trace:#}");
-    let sample = r#"haft_backend_failovers_total{model="default",error="server_error"}"#;
-    server.scrape().await.assert(sample, 1.0);
+    // The first time it fails, then it is left alone.
+    for error in ["server_error", "left_alone"] {
+        let response = server.create(json!({"input": "hi"})).await;
+        let trace = trace_of(&server, &response["id"]).await;
+        let mut note = trace["notes"][0].clone();
+        note.as_object_mut().unwrap().remove("at_ms");
+        let expected = json!({"kind": "failover", "from": "near", "to": "far", "error": error});
+        assert_eq!(note, expected, "{trace:#}");
+        let sample = format!(
+            r#"haft_backend_failovers_total{{model="default",backend="near",error="{error}",by="far"}}"#
+        );
+        server.scrape().await.assert(&sample, 1.0);
+    }
+    let scrape = server.scrape().await;
+    scrape.assert(r#"haft_backend_available{backend="near"}"#, 0.0);
+    scrape.assert(r#"haft_backend_available{backend="far"}"#, 1.0);
 }
