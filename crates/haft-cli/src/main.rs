@@ -69,8 +69,10 @@ fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Serve(arguments) => {
             let runtime = Builder::new_multi_thread().enable_all().build()?;
-            runtime.block_on(serve::serve(arguments))?;
-            Ok(ExitCode::SUCCESS)
+            let served = runtime.block_on(serve::serve(arguments));
+            // What a thread is still stuck in, a disk for one, must not keep the process.
+            runtime.shutdown_background();
+            served.map(|()| ExitCode::SUCCESS)
         }
         Command::Init(arguments) => {
             init::init(&arguments)?;

@@ -168,3 +168,61 @@ fn a_signal_turns_readiness_off_and_requests_are_served_until_the_wait_is_over()
     assert!(server.0.wait().unwrap().success());
     assert!(std::net::TcpStream::connect(at).is_err());
 }
+
+#[test]
+fn streams_that_a_stopped_server_cuts_short_are_told_so_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps =
+        [json!({"text": "tick ".repeat(400), "pieces": 5, "delay_ms": 100, "repeat": "forever"})];
+    support::scripted(folder.path(), "[server]\nstop_wait = \"300ms\"\n", &steps);
+    let serve = || {
+        let arguments = ["serve", "--listen", "127.0.0.1:0"];
+        Running::start_with(support::haft(folder.path(), &arguments))
+    };
+    let (mut server, lines) = serve();
+    let at = address(&lines).to_owned();
+    let body = json!({"input": "hi", "stream": true}).to_string();
+    let streams: Vec<_> = (0..5)
+        .map(|_| {
+            let (at, body) = (at.clone(), body.clone());
+            std::thread::spawn(move || request(&at, "POST", "/responses", &body).1)
+        })
+        .collect();
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    server.signal("TERM");
+    assert!(server.0.wait().unwrap().success());
+    let (_server, lines) = serve();
+    for stream in streams {
+        let events = stream.join().unwrap();
+        assert!(events.contains("event: response.failed"), "{events}");
+        assert!(events.trim_end().ends_with("[DONE]"), "{events}");
+        let id = events.split("\"id\":\"").nth(1).unwrap();
+        let path = format!("/responses/{}", id.split('"').next().unwrap());
+        let (status, kept) = request(address(&lines), "GET", &path, "");
+        assert_eq!((status, &parsed(&kept)["status"]), (200, &json!("failed")));
+    }
+}
+
+#[test]
+fn keys_that_are_no_file_hold_up_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let added = support::haft(folder.path(), &["keys", "add", "ci"])
+        .output()
+        .unwrap();
+    assert!(added.status.success());
+    let (mut server, lines) = Running::start(folder.path());
+    let keys = folder.path().join("haft-data/keys.json");
+    std::fs::remove_file(&keys).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .args(["-m", "600"])
+        .arg(&keys)
+        .status();
+    assert!(made.unwrap().success());
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    let key = String::from_utf8(added.stdout).unwrap();
+    let header = format!("authorization: Bearer {}\r\n", key.trim());
+    let (status, answer) = support::request_with(address(&lines), "GET", "/models", &header, "");
+    assert_eq!(status, 500, "{answer}");
+    server.signal("TERM");
+    assert!(server.0.wait().unwrap().success());
+}

@@ -311,6 +311,44 @@ async fn a_connection_that_the_server_closed_meanwhile_is_replaced() {
     tokio::join!(server, asking);
 }
 
+/// A server that answers the first request of each connection and hangs up when the next comes.
+#[tokio::test]
+async fn a_connection_that_is_closed_as_the_next_request_comes_says_nothing_about_the_server() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let model = OpenAiChat::new("m").base_url(&url);
+    let body = good().pieces.concat();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            CONNECTIONS.fetch_add(1, Ordering::SeqCst);
+            let body = body.clone();
+            tokio::spawn(async move {
+                let mut request = vec![0; 64 * 1024];
+                assert!(stream.read(&mut request).await.unwrap() > 0);
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                    body.len()
+                );
+                stream.write_all(head.as_bytes()).await.unwrap();
+                stream.write_all(&body).await.unwrap();
+                let _ = stream.read(&mut request).await;
+            });
+        }
+    });
+    // Several connections are kept, all of them bad.
+    for _ in 0..2 {
+        let asking = (0..6).map(|_| answer_of(&model, asked()));
+        for answer in futures_util::future::join_all(asking).await {
+            answer.unwrap();
+        }
+    }
+    assert!(CONNECTIONS.load(Ordering::SeqCst) <= 12);
+}
+
 #[tokio::test]
 async fn what_nobody_hears_in_pieces_comes_whole_from_a_server_nearby() {
     let server = Server::start([good()]).await;

@@ -47,8 +47,17 @@ impl PrivateFile {
 
     /// What it holds; none if it is not there.
     pub(crate) fn read(&self, most_bytes: u64) -> Result<Option<Vec<u8>>, Unreadable> {
+        let is_not_there = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        let metadata = match fs::metadata(&self.path) {
+            Err(error) if is_not_there(&error) => return Ok(None),
+            found => found?,
+        };
+        // A pipe would be waited for.
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is no regular file").into());
+        }
         let file = match File::open(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if is_not_there(&error) => return Ok(None),
             opened => opened?,
         };
         if !is_private(&file)? {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -322,11 +323,14 @@ impl Server {
             lifetime.stop();
             tokio::time::sleep(wait).await;
         };
+        let mut over = pin!(over);
         tokio::select! {
-            () = over => {}
+            () = &mut over => {}
             () = overdue => {
                 tracing::warn!("some requests did not end in time: they are cancelled");
-                if !lifetime.halt(wait).await {
+                lifetime.halt();
+                // Also those that are driven by their connections.
+                if tokio::time::timeout(wait, over).await.is_err() {
                     tracing::error!("some requests did not end although they were cancelled");
                 }
             }

@@ -78,7 +78,8 @@ pub struct ModelConfig {
     #[serde(default)]
     #[schemars(extend("default" = Timeouts::default().connect.as_secs()))]
     pub connect_timeout: Option<f64>,
-    /// Seconds until an answer begins.
+    /// Seconds until an answer begins; four times as many where one in one piece was asked for, which begins when
+    /// it is finished.
     #[serde(default)]
     #[schemars(extend("default" = Timeouts::default().header.as_secs()))]
     pub header_timeout: Option<f64>,

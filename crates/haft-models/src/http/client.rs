@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft_core::{ModelError, ModelErrorKind};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
+use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use reqwest::{Client, RequestBuilder, StatusCode, Url, redirect};
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
@@ -120,6 +120,11 @@ impl Http {
         }
         if answer.status.is_success() && is_page(&answer) {
             return Err(not_an_answer("text/html"));
+        }
+        let is_empty = answer.header(CONTENT_LENGTH) == Some("0");
+        if answer.status.is_informational() || answer.status == StatusCode::NO_CONTENT || is_empty {
+            let words = format!("the answer is empty (status {})", answer.status.as_u16());
+            return Err(ModelError::new(ModelErrorKind::Protocol, words));
         }
         Ok(Forwarded::of(answer, *timeouts, endpoint.redactor()).await)
     }
@@ -332,7 +337,8 @@ pub(super) const MAX_REDIRECTS: usize = 3;
 /// Whether a redirect is followed: only what repeats the POST at the same origin; keys must not
 /// travel further.
 pub(super) fn may_follow(status: StatusCode, from: &Url, to: &Url) -> bool {
-    matches!(status.as_u16(), 307 | 308) && from.origin() == to.origin()
+    let names_somebody = !to.username().is_empty() || to.password().is_some();
+    matches!(status.as_u16(), 307 | 308) && from.origin() == to.origin() && !names_somebody
 }
 
 fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
@@ -383,4 +389,29 @@ pub(super) fn chained(error: &(dyn Error + 'static)) -> String {
         source = cause.source();
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_place_is_gone_on_to_and_nobody_may_be_named_there() {
+        let from = Url::parse("http://host:1/v1/chat").unwrap();
+        let may = |status: u16, to: &str| {
+            let status = StatusCode::from_u16(status).unwrap();
+            may_follow(status, &from, &Url::parse(to).unwrap())
+        };
+        assert!(may(307, "http://host:1/v2") && may(308, "http://host:1/v1/chat"));
+        assert!(!may(302, "http://host:1/v2"));
+        for elsewhere in [
+            "http://host:2/v2",
+            "https://host:1/v2",
+            "http://other:1/v2",
+            "http://u1@host:1/v2",
+            "http://:word@host:1/v2",
+        ] {
+            assert!(!may(307, elsewhere), "{elsewhere}");
+        }
+    }
 }

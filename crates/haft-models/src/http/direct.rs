@@ -12,7 +12,7 @@ use std::error::Error;
 use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -85,7 +85,7 @@ impl Direct {
     ) -> Result<Answer, ModelError> {
         let mut redirects = 0;
         loop {
-            let answer = self.ask(&url, headers.clone(), body.clone()).await?;
+            let answer = self.ask(&url, &headers, &body).await?;
             let target = answer.header(LOCATION).and_then(|to| url.join(to).ok());
             match target.filter(|to| may_follow(answer.status, &url, to)) {
                 Some(to) if redirects < MAX_REDIRECTS => url = to,
@@ -96,31 +96,34 @@ impl Direct {
     }
 
     /// Sends a request over a connection that is there, or a new one.
+    ///
+    /// Servers hang up on connections that nobody used for a while, perhaps in the moment in which the
+    /// next request is on its way. That says nothing about the server: the request is sent once more
+    /// over a new connection, and the others that were kept are not trusted any more.
     async fn ask(
         self: &Arc<Self>,
         url: &Url,
-        headers: HeaderMap,
-        body: Bytes,
+        headers: &HeaderMap,
+        body: &Bytes,
     ) -> Result<Answer, ModelError> {
-        let mut request = request(url, headers, body).map_err(|error| failed(url, &error))?;
-        loop {
-            let (mut wire, is_new) = match self.take(url.authority()) {
-                Some(wire) => (wire, false),
-                None => (self.connect(url).await?, true),
-            };
-            match wire.ask(request).await {
+        let new =
+            || request(url, headers.clone(), body.clone()).map_err(|error| failed(url, &error));
+        if let Some(mut wire) = self.take(place(url)) {
+            match wire.ask(new()?).await {
                 Ok(response) => return Ok(self.answer(url, wire, response)),
-                Err(mut error) => match error.take_message() {
-                    // The other end hung up while nobody looked; nothing was sent.
-                    Some(unsent) if !is_new => request = unsent,
-                    _ => return Err(failed(url, error.error())),
-                },
+                Err(error) if has_hung_up(error.error()) => self.forget(place(url)),
+                Err(error) => return Err(failed(url, error.error())),
             }
+        }
+        let mut wire = self.connect(url).await?;
+        match wire.ask(new()?).await {
+            Ok(response) => Ok(self.answer(url, wire, response)),
+            Err(error) => Err(failed(url, error.error())),
         }
     }
 
     async fn connect(&self, url: &Url) -> Result<Box<Wire>, ModelError> {
-        let to = Uri::try_from(format!("http://{}", url.authority()));
+        let to = Uri::try_from(format!("http://{}", place(url)));
         let to = to.map_err(|error| failed(url, &error))?;
         let connected = self.connector.clone().call(to).await;
         let stream = connected.map_err(|error| failed(url, &error))?;
@@ -153,9 +156,9 @@ impl Direct {
     }
 
     /// A connection to an address that can be used again.
-    fn take(&self, authority: &str) -> Option<Box<Wire>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = kept.get_mut(authority)?;
+    fn take(&self, place: &str) -> Option<Box<Wire>> {
+        let mut kept = self.kept();
+        let kept = kept.get_mut(place)?;
         while let Some(Kept { mut wire, since }) = kept.pop() {
             if since.elapsed() > KEPT {
                 // Those before it have waited longer.
@@ -167,20 +170,75 @@ impl Direct {
         None
     }
 
-    fn keep(&self, authority: &str, wire: Box<Wire>) {
+    fn keep(self: &Arc<Self>, place: &str, wire: Box<Wire>) {
         let since = Instant::now();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = match kept.get_mut(authority) {
-            Some(kept) => kept,
-            None => kept.entry(authority.to_owned()).or_default(),
-        };
-        if kept.first().is_some_and(|first| first.since + KEPT < since) {
-            kept.retain(|kept| kept.since + KEPT >= since);
+        let mut all = self.kept();
+        if all.is_empty() {
+            self.clean_up_later();
         }
+        let kept = match all.get_mut(place) {
+            Some(kept) => kept,
+            None => all.entry(place.to_owned()).or_default(),
+        };
         if kept.len() < MAX_KEPT {
             kept.push(Kept { wire, since });
         }
     }
+
+    fn forget(&self, place: &str) {
+        self.kept().remove(place);
+    }
+
+    /// Closes connections that nobody has used for too long, until there are none.
+    fn clean_up_later(self: &Arc<Self>) {
+        let pool = Arc::downgrade(self);
+        // Whoever reads an answer does so in a runtime.
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(KEPT / 3).await;
+                let Some(pool) = pool.upgrade() else { return };
+                let mut all = pool.kept();
+                all.retain(|_, kept| {
+                    kept.retain_mut(|it| it.since.elapsed() <= KEPT && it.wire.is_free());
+                    !kept.is_empty()
+                });
+                if all.is_empty() {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<String, Vec<Kept>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Host and port, which say where a connection goes.
+fn place(url: &Url) -> &str {
+    let authority = url.authority();
+    let place = authority.rsplit_once('@').map(|(_, place)| place);
+    place.unwrap_or(authority)
+}
+
+/// Whether the other end closed the connection before it said anything.
+fn has_hung_up(error: &hyper::Error) -> bool {
+    let mut cause: Option<&(dyn Error + 'static)> = error.source();
+    let mut is_broken = false;
+    while let Some(error) = cause {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        is_broken |= matches!(
+            kind,
+            Some(
+                io::ErrorKind::ConnectionReset
+                    | io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::BrokenPipe
+                    | io::ErrorKind::NotConnected
+            )
+        );
+        cause = error.source();
+    }
+    is_broken || error.is_incomplete_message() || error.is_canceled() || error.is_closed()
 }
 
 fn request(
@@ -188,7 +246,7 @@ fn request(
     mut headers: HeaderMap,
     body: Bytes,
 ) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
-    headers.insert(HOST, HeaderValue::from_str(url.authority())?);
+    headers.insert(HOST, HeaderValue::from_str(place(url))?);
     let mut request = Request::new(Full::new(body));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = match url.query() {
@@ -266,7 +324,7 @@ impl Stream for Pieces {
                     if let Some(mut wire) = this.wire.take()
                         && wire.is_free()
                     {
-                        this.pool.keep(this.url.authority(), wire);
+                        this.pool.keep(place(&this.url), wire);
                     }
                     return Poll::Ready(None);
                 }

@@ -47,19 +47,27 @@ pub(super) fn check_host(app: &App, uri: &Uri, headers: &HeaderMap) -> Result<()
     if !is_local || app.options.allow_anonymous || app.keyring.needs_key() {
         return Ok(());
     }
-    let given = headers.get(HOST).and_then(|host| host.to_str().ok());
-    let given = uri.authority().map(Authority::as_str).or(given);
-    let host = given.and_then(|given| given.parse::<Authority>().ok());
-    if host.is_some_and(|host| is_loopback(host.host())) {
+    if means_this_machine(uri, headers) {
         return Ok(());
     }
     let message = format!(
         "this server is for its own machine and answers to `localhost` and loopback addresses, not \
          to `{}`: its operator can make a key with `haft keys add`, or set `allow_anonymous` of \
          `[server]`",
-        haft_core::cut(given.unwrap_or_default())
+        haft_core::cut(host_of(uri, headers).unwrap_or_default())
     );
     Err(ApiError::new(ErrorCode::PermissionDenied, message))
+}
+
+/// Whether the server is asked for by a name of the loopback.
+pub(super) fn means_this_machine(uri: &Uri, headers: &HeaderMap) -> bool {
+    let host = host_of(uri, headers).and_then(|host| host.parse::<Authority>().ok());
+    host.is_some_and(|host| is_loopback(host.host()))
+}
+
+fn host_of<'r>(uri: &'r Uri, headers: &'r HeaderMap) -> Option<&'r str> {
+    let given = headers.get(HOST).and_then(|host| host.to_str().ok());
+    uri.authority().map(Authority::as_str).or(given)
 }
 
 fn is_loopback(host: &str) -> bool {

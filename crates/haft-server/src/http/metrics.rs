@@ -35,7 +35,7 @@ pub(super) async fn metrics(
     if !app.options.watch.public_metrics {
         app.keyring.refresh().await;
         door::check_host(&app, &uri, &headers)?;
-        if !is_of_this_machine(&peer, &headers) {
+        if !is_of_this_machine(&peer, &uri, &headers) {
             caller::recognise(&app, &headers, "")?;
         }
     }
@@ -54,11 +54,22 @@ pub(super) async fn metrics(
     Ok(response)
 }
 
-/// Whether somebody on this machine asks for himself: who comes through a proxy comes from anywhere.
-fn is_of_this_machine(peer: &Peer, headers: &HeaderMap) -> bool {
-    let is_passed_on = ["forwarded", "x-forwarded-for", "x-real-ip", "via"]
-        .into_iter()
-        .any(|name| headers.contains_key(name));
+/// What proxies add, and web pages.
+const TRACES: [&str; 8] = [
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "cf-connecting-ip",
+    "via",
+    "origin",
+];
+
+/// Whether somebody on this machine asks for himself: who comes through a proxy comes from anywhere,
+/// and asks for another name.
+fn is_of_this_machine(peer: &Peer, uri: &Uri, headers: &HeaderMap) -> bool {
+    let is_passed_on = TRACES.into_iter().any(|name| headers.contains_key(name));
     let is_loopback = |address: SocketAddr| address.ip().to_canonical().is_loopback();
-    !is_passed_on && peer.0.is_some_and(is_loopback)
+    !is_passed_on && door::means_this_machine(uri, headers) && peer.0.is_some_and(is_loopback)
 }

@@ -112,6 +112,16 @@ async fn metrics_are_for_this_machine_for_keys_or_for_everybody() {
     assert_eq!(status(passed_on().bearer_auth("wrong")).await, 401);
     assert_eq!(status(passed_on().bearer_auth("hunter2")).await, 200);
     assert_eq!(status(client().post(&address)).await, 405);
+    // So does a page in a browser, by a name of its own, and a proxy that says no more than that.
+    for (name, value) in [
+        ("host", "evil.example"),
+        ("origin", "http://evil.example"),
+        ("cf-connecting-ip", "192.0.2.1"),
+        ("x-forwarded-proto", "https"),
+    ] {
+        let led_here = client().get(&address).header(name, value);
+        assert_eq!(status(led_here).await, 401, "{name}");
+    }
 
     let open = keyed().options(|options| options.watch.public_metrics = true);
     let server = open.serve().await;
