@@ -3,6 +3,9 @@
 use std::fmt;
 use std::io;
 
+/// What stands between them.
+pub(crate) const HELP: &str = "\n  = help: ";
+
 /// One reason, and a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
@@ -55,7 +58,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
         match &self.remedy {
-            Some(remedy) => write!(f, "\n  = help: {remedy}"),
+            Some(remedy) => write!(f, "{HELP}{remedy}"),
             None => Ok(()),
         }
     }

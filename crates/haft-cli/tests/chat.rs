@@ -7,6 +7,7 @@ mod support;
 
 use serde_json::{Value, json};
 use support::double::{Double, ended_with};
+use support::terminal::{CTRL_D, Terminal};
 use support::{Running, haft, request, scripted, told};
 
 fn folder() -> tempfile::TempDir {
@@ -31,13 +32,12 @@ fn what_one_was_told_the_next_answer_knows() {
     let steps = [
         json!({"expect": {"user": {"equals": "I am Ada."}}, "text": "Hello Ada."}),
         json!({"expect": {"user": {"equals": "Who\nam I?"}, "items": 3}, "text": "Ada."}),
-        json!({"expect": {"user": {"equals": "/etc"}, "items": 5}, "text": "A folder."}),
-        json!({"expect": {"user": {"equals": "Who\n/new\nam I?"}, "items": 1}, "text": "No idea."}),
+        json!({"expect": {"user": {"equals": "Who\n/new\nam I?"}, "items": 5}, "text": "Ada."}),
     ];
     scripted(folder.path(), "", &steps);
-    let lines = "I am Ada.\n\nWho\\\nam I?\n//etc\n/new\n\"\"\"\nWho\n/new\nam I?\n\"\"\"\n";
+    let lines = "I am Ada.\n\nWho\\\nam I?\n\"\"\"\nWho\n/new\nam I?\n\"\"\"\n";
     let (code, out, aside) = told(haft(folder.path(), &["chat"]), lines);
-    assert_eq!(out, "Hello Ada.\nAda.\nA folder.\nNo idea.\n", "{aside}");
+    assert_eq!(out, "Hello Ada.\nAda.\nAda.\n", "{aside}");
     assert_eq!(code, Some(0));
 }
 
@@ -148,25 +148,129 @@ fn json_has_one_line_per_answer() {
 }
 
 #[test]
-fn commands_work_in_a_pipe() {
+fn a_line_from_a_pipe_is_a_message_whatever_it_begins_with() {
     let folder = folder();
-    scripted(folder.path(), "", &[json!({"text": "Hello."})]);
-    let lines = "hi\n/usage\n/tools\n/model\n/save talk.md\n/save talk.md\n/hlep\n/model gpt\n";
-    let (_, out, aside) = told(haft(folder.path(), &["chat"]), lines);
-    assert_eq!(out, "Hello.\n");
-    for words in [
-        "1 answer:",
-        "calculate",
-        "* scripted",
-        "wrote talk.md",
-        "`talk.md` is there already",
-        "did you mean `/help`?",
-        "there is no model `gpt`",
-    ] {
-        assert!(aside.contains(words), "`{words}`: {aside}");
-    }
-    let saved = std::fs::read_to_string(folder.path().join("talk.md")).unwrap();
-    assert_eq!(saved, "## user\n\nhi\n\n## assistant\n\nHello.\n\n");
+    let lines = ["/etc/hosts, what is it?", "//etc", "/save talk.md", "/quit"];
+    let answered = |line: &&str| json!({"expect": {"user": {"equals": line}}, "text": "ok"});
+    let steps: Vec<Value> = lines.iter().map(answered).collect();
+    scripted(folder.path(), "", &steps);
+    let command = haft(folder.path(), &["chat"]);
+    let (code, out, aside) = told(command, &lines.join("\n"));
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(0), "ok\nok\nok\nok\n"),
+        "{aside}"
+    );
+    assert!(
+        !folder.path().join("talk.md").exists(),
+        "nothing is written"
+    );
+}
+
+#[test]
+fn a_model_that_is_not_there_is_a_mistake() {
+    let folder = folder();
+    scripted(
+        folder.path(),
+        "",
+        &[json!({"text": "Hello.", "repeat": "forever"})],
+    );
+    let (code, _, aside) = told(haft(folder.path(), &["chat", "--model", "gpt"]), "hi\n");
+    assert_eq!(code, Some(2));
+    assert!(aside.contains("there is no model `gpt`"), "{aside}");
+    let (_running, address) = Running::configured(folder.path());
+    let chat = |model| {
+        let arguments = ["chat", "--server", &address, "--model", model];
+        told(haft(folder.path(), &arguments), "hi\n")
+    };
+    let (code, _, aside) = chat("gpt");
+    assert_eq!(code, Some(2));
+    assert!(
+        aside.contains("the server has no model `gpt`") && aside.contains("`scripted`"),
+        "{aside}"
+    );
+    // By the name that stands for whichever it is.
+    assert_eq!(chat("default").1, "Hello.\n");
+}
+
+#[test]
+fn what_is_continued_is_ones_own_and_told() {
+    let folder = folder();
+    let others = tempfile::tempdir().unwrap();
+    let steps = [
+        json!({"expect": {"user": {"equals": "mine"}}, "text": "ok"}),
+        json!({"expect": {"user": {"equals": "theirs"}}, "text": "ok"}),
+        json!({"expect": {"user": {"equals": "more"}, "items": 3}, "text": "yours"}),
+        json!({"expect": {"user": {"equals": "what?"}}, "text": "ok"}),
+        json!({"expect": {"user": {"equals": "in it"}, "items": 1}, "text": "ok"}),
+        json!({"expect": {"user": {"equals": "still"}, "items": 3}, "text": "ok"}),
+    ];
+    scripted(folder.path(), "", &steps);
+    let (_running, address) = Running::configured(folder.path());
+    let chat = |home: &std::path::Path, more: &[&str], line: &str| {
+        let mut arguments = vec!["chat", "--json", "--server", &address];
+        arguments.extend(more);
+        let (code, out, aside) = told(haft(home, &arguments), line);
+        assert_eq!(code, Some(0), "{aside}");
+        let answer: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(answer["status"], "completed", "{out}");
+        (answer, aside)
+    };
+    let id = |answer: &Value| answer["response_id"].as_str().unwrap().to_owned();
+    let (mine, _) = chat(folder.path(), &[], "mine\n");
+    let (theirs, _) = chat(others.path(), &[], "theirs\n");
+    let (more, aside) = chat(folder.path(), &["--continue"], "more\n");
+    assert_eq!(more["text"], "yours");
+    assert!(
+        aside.contains(&format!("continuing `{}` of 2", id(&mine))),
+        "{aside}"
+    );
+    assert!(!aside.contains(&id(&theirs)), "{aside}");
+    // Whoever was never here is told that it may be somebody else's.
+    let nobody = tempfile::tempdir().unwrap();
+    let (_, aside) = chat(nobody.path(), &["--continue"], "what?\n");
+    let words = ["whoever made it", "none from here is remembered"];
+    assert!(words.iter().all(|it| aside.contains(it)), "{aside}");
+
+    let (answer, aside) = chat(folder.path(), &["--conversation", "new"], "in it\n");
+    let conversation = answer["conversation_id"].as_str().unwrap();
+    let words = format!("`--conversation {conversation}` goes on with it");
+    assert!(aside.contains(&words), "{aside}");
+    let (answer, aside) = chat(folder.path(), &["--continue"], "still\n");
+    assert_eq!(answer["conversation_id"], conversation);
+    let words = format!("continuing the conversation `{conversation}`");
+    assert!(aside.contains(&words), "{aside}");
+}
+
+#[test]
+fn what_is_gone_is_not_continued_in_silence() {
+    let folder = folder();
+    scripted(
+        folder.path(),
+        "",
+        &[json!({"text": "ok", "repeat": "forever"})],
+    );
+    let (_running, address) = Running::configured(folder.path());
+    let chat = |more: &[&str]| {
+        let mut arguments = vec!["chat", "--json", "--server", &address];
+        arguments.extend(more);
+        told(haft(folder.path(), &arguments), "hi\n")
+    };
+    let (code, _, aside) = chat(&["--continue"]);
+    assert_eq!(code, Some(1));
+    assert!(aside.contains("there is nothing to continue"), "{aside}");
+    let host = address.strip_prefix("http://").unwrap();
+    let body = json!({"input": "somebody else's"}).to_string();
+    assert_eq!(request(host, "POST", "/responses", &body).0, 200);
+    let answer: Value = serde_json::from_str(&chat(&[]).1).unwrap();
+    let id = answer["response_id"].as_str().unwrap();
+    assert_eq!(
+        request(host, "DELETE", &format!("/responses/{id}"), "").0,
+        200
+    );
+    let (code, _, aside) = chat(&["--continue"]);
+    assert_eq!(code, Some(0), "{aside}");
+    assert!(aside.contains("the last one from here is gone"), "{aside}");
 }
 
 #[test]
@@ -215,7 +319,7 @@ fn only_the_tools_that_are_wanted_are_offered() {
     assert_eq!(told(command, "hi\n").1, "ok\n");
     let command = haft(folder.path(), &["chat", "--tools", "shell"]);
     let (code, _, aside) = told(command, "hi\n");
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(aside.contains("there is no tool `shell` here"), "{aside}");
 }
 
@@ -248,16 +352,8 @@ fn a_server_answers_and_keeps_the_conversation() {
     // The command line wins over the environment, and what was said before is there again.
     let mut command = with_server(&["--continue"]);
     command.env("HAFT_SERVER", "http://127.0.0.1:1");
-    let (_, out, aside) = told(command, "Really?\n/save all.json\n");
+    let (_, out, aside) = told(command, "Really?\n");
     assert_eq!(out, "Really.\n", "{aside}");
-    let saved = std::fs::read_to_string(folder.path().join("all.json")).unwrap();
-    let items: Vec<Value> = serde_json::from_str(&saved).unwrap();
-    let kinds: Vec<_> = items
-        .iter()
-        .map(|item| item["type"].as_str().unwrap())
-        .collect();
-    let before = ["message", "haft:calculate", "message", "message", "message"];
-    assert_eq!(kinds, [&before[..], &["message", "message"]].concat());
     let (_, out, aside) = told(with_server(&["--conversation", "new"]), "Who are you?\n");
     assert_eq!(out, "Nobody.\n", "{aside}");
 }
@@ -282,23 +378,24 @@ fn functions_of_the_client_are_answered_by_the_person() {
     let id = response["id"].as_str().unwrap();
     let call = response["output"][0]["call_id"].as_str().unwrap();
     let arguments = ["chat", "--server", &address, "--response", id];
-    let lines = format!("hello?\n/output nothing 1\n/output {call} 4 °C and snow\nbye\n");
-    let (code, out, aside) = told(haft(folder.path(), &arguments), &lines);
-    assert_eq!(
-        (code, out.as_str()),
-        (Some(0), "Take a coat.\nBye.\n"),
-        "{aside}"
-    );
-    assert!(
-        aside.contains(&format!(
-            "weather {{\"city\":\"Oslo\"}}: `/output {call} TEXT`"
-        )),
-        "{aside}"
-    );
-    assert!(
-        aside.contains("does not wait for a call `nothing`"),
-        "{aside}"
-    );
+    let asked = format!("weather {{\"city\":\"Oslo\"}}: `/output {call} TEXT`");
+    // A pipe cannot answer it, and says so.
+    let (code, out, aside) = told(haft(folder.path(), &arguments), "hello?\n");
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{aside}");
+    assert!(aside.contains(&asked), "{aside}");
+    let mut terminal = Terminal::run(folder.path(), &arguments);
+    terminal.sees("> ");
+    terminal.line("/output nothing 1");
+    terminal.sees("does not wait for a call `nothing`");
+    terminal.sees("> ");
+    terminal.line(&format!("/output {call} 4 °C and snow"));
+    terminal.sees("Take a coat.");
+    terminal.sees("> ");
+    terminal.line("bye");
+    terminal.sees("Bye.");
+    terminal.sees("> ");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.ends().0, Some(0));
 }
 
 #[test]

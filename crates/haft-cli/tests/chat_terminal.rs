@@ -254,6 +254,83 @@ fn a_person_decides_about_calls() {
 }
 
 #[test]
+fn commands_do_what_they_say() {
+    let folder = folder();
+    let steps = [
+        json!({"text": "Hello."}),
+        json!({"expect": {"user": {"equals": "/etc"}}, "text": "A folder."}),
+        json!({"expect": {"user": {"equals": "Who am I?"}, "items": 1}, "text": "No idea."}),
+    ];
+    scripted(folder.path(), "", &steps);
+    let mut terminal = Terminal::run(folder.path(), &["chat"]);
+    terminal.sees("> ");
+    terminal.line("hi");
+    terminal.sees("Hello.");
+    for (line, words) in [
+        ("/usage", "1 answer:"),
+        ("/tools", "calculate"),
+        ("/model", "* scripted"),
+        ("/save talk.md", "wrote talk.md"),
+        (
+            "/save talk.md",
+            "`talk.md` is there already: give another name, or remove it first",
+        ),
+        ("/hlep", "did you mean `/help`?"),
+        ("/model gpt", "there is no model `gpt`"),
+        ("//etc", "A folder."),
+        ("/new", "a new conversation"),
+        ("Who am I?", "No idea."),
+    ] {
+        terminal.sees("> ");
+        terminal.line(line);
+        terminal.sees(words);
+    }
+    terminal.sees("> ");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.ends().0, Some(0));
+    let saved = std::fs::read_to_string(folder.path().join("talk.md")).unwrap();
+    assert_eq!(saved, "## user\n\nhi\n\n## assistant\n\nHello.\n\n");
+}
+
+#[test]
+fn a_servers_models_and_conversation_are_at_hand() {
+    let folder = folder();
+    let steps = [json!({"text": "One."}), json!({"text": "Two."})];
+    scripted(folder.path(), "", &steps);
+    let (_running, address) = Running::configured(folder.path());
+    let mut terminal = Terminal::run(folder.path(), &["chat", "--server", &address]);
+    terminal.sees("> ");
+    terminal.line("one");
+    terminal.sees("One.");
+    terminal.sees("> ");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.ends().0, Some(0));
+    let arguments = ["chat", "--server", &address, "--continue"];
+    let mut terminal = Terminal::run(folder.path(), &arguments);
+    terminal.sees("continuing `resp_");
+    terminal.sees("One.");
+    terminal.sees("> ");
+    terminal.line("/model gpt");
+    terminal.sees("the server has no model `gpt`: take one of `scripted`");
+    terminal.sees("> ");
+    terminal.line("two");
+    terminal.sees("Two.");
+    terminal.sees("> ");
+    terminal.line("/save all.json");
+    terminal.sees("wrote all.json");
+    terminal.sees("> ");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.ends().0, Some(0));
+    let saved = std::fs::read_to_string(folder.path().join("all.json")).unwrap();
+    let items: Vec<serde_json::Value> = serde_json::from_str(&saved).unwrap();
+    let roles: Vec<_> = items
+        .iter()
+        .map(|it| it["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
+}
+
+#[test]
 fn nothing_that_a_model_writes_steers_the_terminal() {
     let folder = folder();
     let evil = "\u{1b}]0;title\u{7}\u{1b}[2J\u{1b}[35mpink\u{9b}35m\u{1b}]52;c;aGk=\u{7}done";

@@ -39,7 +39,10 @@ pub(crate) struct ChatArguments {
     /// Use the engine of this process, even if `HAFT_SERVER` is set
     #[arg(long, conflicts_with_all = ["server", "continue", "response", "conversation"])]
     pub(crate) local: bool,
-    /// Go on where the last conversation with the server ended
+    /// Go on where the last conversation with the server ended that was held from here
+    ///
+    /// Where none is remembered, or it is gone, it is the newest response of the tenant, whoever made
+    /// it. What is continued is said on standard error.
     #[arg(long, short, conflicts_with_all = ["response", "conversation"])]
     pub(crate) r#continue: bool,
     /// Go on from this stored response of the server

@@ -4,7 +4,7 @@ pub(super) const MAIN_HELP: &str = "\
 Examples:
   haft                                    serve on http://127.0.0.1:4141
   haft chat                               talk to a model, with tools
-  echo 'What is 2^64?' | haft chat        ask once
+  echo 'Calculate 2^64' | haft chat       ask once
   haft responses list                     what the server has stored
   haft trace resp_…                       how the run of a response went
   haft tools call calculate expression='0.1 + 0.2'
@@ -33,12 +33,13 @@ Examples:
   haft chat                               the configuration's model, in this process
   haft chat --model ollama:qwen3:8b       another one
   haft chat --server 127.0.0.1:4141       a server, which keeps the conversation
-  haft chat --continue                    go on where the last one ended
-  echo 'What is 2^64?' | haft chat        one line, one answer
+  haft chat --continue                    go on where your last one there ended
+  echo 'Calculate 2^64' | haft chat       one line, one answer
   haft chat --json < questions.txt        one line of JSON per line
 
 A line that ends in \\ goes on in the next; what stands between two lines of \"\"\" is one message. Ctrl-C \
-stops an answer, twice it leaves; Ctrl-D leaves. `/help` shows the commands.
+stops an answer, twice it leaves; Ctrl-D leaves. `/help` shows the commands. In a pipe \
+there are none: each line is a message.
 
 The engine of this process answers and keeps nothing, unless a server is named or `--continue`, \
 `--response` or `--conversation` ask for what only a server has.";

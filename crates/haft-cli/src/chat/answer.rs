@@ -13,6 +13,8 @@ pub(super) struct Answer {
     pub(super) usage: Usage,
     /// By which a server knows it.
     pub(super) response_id: Option<String>,
+    /// The conversation of a server's API that it belongs to.
+    pub(super) conversation_id: Option<String>,
 }
 
 /// How it ended.
@@ -68,6 +70,7 @@ impl Answer {
             "status": self.end.name(),
             "reason": self.end.reason(),
             "response_id": self.response_id,
+            "conversation_id": self.conversation_id,
             "text": text.join("\n\n"),
             "calls": calls.collect::<Vec<_>>(),
             "usage": {

@@ -27,6 +27,8 @@ pub(super) struct Desk {
     pub(super) approvals: Approvals,
     pub(super) vigil: Vigil,
     pub(super) manner: Manner,
+    /// Whether somebody types the lines: only then can they be commands.
+    pub(super) is_typed: bool,
 }
 
 /// What the command line says about it.
@@ -70,6 +72,7 @@ impl Desk {
             approvals: Approvals::new(judge),
             vigil: Vigil::default(),
             manner,
+            is_typed,
         })
     }
 

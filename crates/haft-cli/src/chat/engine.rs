@@ -171,6 +171,7 @@ impl Engine {
             items,
             usage,
             response_id: None,
+            conversation_id: None,
         }))
     }
 }
@@ -262,7 +263,7 @@ fn wanted(names: &[ToolName], said: Option<&[String]>) -> Result<Vec<ToolName>, 
         let found = names.iter().find(|name| name.as_str() == bare);
         found.cloned().ok_or_else(|| {
             let known: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-            Failure::new(format!("there is no tool `{said}` here"))
+            Failure::mistake(format!("there is no tool `{said}` here"))
                 .remedy(format!("there is {}, or `none`", known.join(", ")))
         })
     })
@@ -293,7 +294,7 @@ fn find(models: &[Candidate], name: &str) -> Result<usize, Failure> {
     let is_named = |it: &Candidate| it.name == name || it.aliases.iter().any(|it| it == name);
     models.iter().position(is_named).ok_or_else(|| {
         let known: Vec<_> = models.iter().map(|it| format!("`{}`", it.name)).collect();
-        Failure::new(format!("there is no model `{name}`")).remedy(format!(
+        Failure::mistake(format!("there is no model `{name}`")).remedy(format!(
             "take one of {}, or write `ADAPTER:NAME`, such as `ollama:qwen3:8b`",
             known.join(", ")
         ))

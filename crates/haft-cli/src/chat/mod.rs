@@ -2,8 +2,9 @@
 //!
 //! What comes in: what somebody types. What goes out: answers as they come, the calls that lead to
 //! them, and questions where a call needs somebody's word. Who answers is the engine of this process
-//! or a server; this room decides nothing about tools and keeps nothing when it is left. Whatever a
-//! model, a tool or a server writes is made harmless before it reaches the terminal.
+//! or a server; this room decides nothing about tools, and keeps nothing when it is left but the ids by
+//! which `--continue` finds a server's conversation again. Whatever a model, a tool or a server writes is
+//! made harmless before it reaches the terminal.
 
 mod answer;
 mod approval;
@@ -13,6 +14,7 @@ mod desk;
 mod engine;
 mod input;
 mod interrupt;
+mod memory;
 mod open_calls;
 mod partner;
 mod perform;
@@ -107,7 +109,11 @@ impl Chat {
                     self.was_interrupted = false;
                     match composer.take(&line) {
                         Composed::Unfinished => Next::GoOn,
-                        Composed::Line(line) => self.take(command::read(&line)).await?,
+                        Composed::Line(line) if self.desk.is_typed => {
+                            self.take(command::read(&line)).await?
+                        }
+                        // What comes from a file or a program is no order to this one.
+                        Composed::Line(line) => self.take(Line::Message(line)).await?,
                         Composed::Block(text) => self.take(Line::Message(text)).await?,
                     }
                 }
@@ -169,6 +175,7 @@ impl Chat {
     /// Sends a message and shows what comes of it.
     async fn message(&mut self, text: &str) -> Result<Next, Box<dyn Error>> {
         if self.tell_open_calls()? {
+            self.has_failed = true;
             return Ok(Next::GoOn);
         }
         // Ctrl-C that came before was not meant for this answer.
@@ -190,6 +197,7 @@ impl Chat {
                 items: Vec::new(),
                 usage: haft::Usage::default(),
                 response_id: None,
+                conversation_id: self.partner.conversation().map(str::to_owned),
             },
         };
         if self.desk.manner == Manner::Json {
@@ -242,7 +250,7 @@ impl Chat {
     /// Says who is there, and what was said before.
     fn welcome(&mut self) -> io::Result<()> {
         if !self.desk.is_interactive() {
-            return Ok(());
+            return self.tell_place();
         }
         let told = printable(&self.partner.told());
         let tools: Vec<String> = self.partner.tools().into_iter().map(|it| it.0).collect();
@@ -259,6 +267,7 @@ impl Chat {
             "  {:<9}  shows all commands; {keys}\n",
             "/help".dimmed()
         )?;
+        self.tell_place()?;
         let past = self.partner.past().to_vec();
         if past.len() > RECALLED {
             let earlier = past.len() - RECALLED;
@@ -272,6 +281,17 @@ impl Chat {
         }
         self.tell_open_calls()?;
         Ok(())
+    }
+
+    /// Says what is continued, or what was made to be continued.
+    fn tell_place(&mut self) -> io::Result<()> {
+        let Partner::Server(server) = &self.partner else {
+            return Ok(());
+        };
+        match server.note() {
+            Some(note) => self.desk.screen.note(note),
+            None => Ok(()),
+        }
     }
 
     /// Says how to come back.

@@ -37,13 +37,10 @@ impl Partner {
         }
     }
 
-    pub(super) fn choose(&mut self, name: &str) -> Result<(), Box<dyn Error>> {
+    pub(super) async fn choose(&mut self, name: &str) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Engine(engine) => engine.choose(name),
-            Self::Server(server) => {
-                server.choose(name);
-                Ok(())
-            }
+            Self::Server(server) => server.choose(name).await,
         }
     }
 
@@ -51,6 +48,14 @@ impl Partner {
         match self {
             Self::Engine(engine) => engine.tools(),
             Self::Server(server) => server.tools(),
+        }
+    }
+
+    /// The conversation of a server's API, if it is in one.
+    pub(super) fn conversation(&self) -> Option<&str> {
+        match self {
+            Self::Engine(_) => None,
+            Self::Server(server) => server.conversation(),
         }
     }
 

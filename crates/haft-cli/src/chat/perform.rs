@@ -10,6 +10,7 @@ use super::command::{COMMANDS, Command};
 use super::partner::Partner;
 use super::transcript::Transcript;
 use super::{Chat, Next};
+use crate::failure::HELP;
 use crate::text::{counted, one_line};
 
 impl Chat {
@@ -21,7 +22,7 @@ impl Chat {
             Command::Usage => self.tell_usage()?,
             Command::Model(None) => self.tell_model()?,
             Command::Model(Some(name)) => {
-                let chosen = self.partner.choose(&name);
+                let chosen = self.partner.choose(&name).await;
                 self.tell(chosen.map(|()| format!("{name} answers from now on")))?;
             }
             Command::New => {
@@ -29,7 +30,11 @@ impl Chat {
                 if begun.is_ok() {
                     self.transcript = Transcript::default();
                 }
-                self.tell(begun.map(|()| String::from("a new conversation")))?;
+                let words = match self.partner.conversation() {
+                    Some(id) => format!("a new conversation, `{id}`"),
+                    None => String::from("a new conversation"),
+                };
+                self.tell(begun.map(|()| words))?;
             }
             Command::Save(file) => {
                 let saved = self.transcript.save(Path::new(&file));
@@ -123,7 +128,8 @@ impl Chat {
     fn tell(&mut self, done: Result<String, Box<dyn Error>>) -> io::Result<()> {
         let words = done.unwrap_or_else(|error| {
             self.has_failed = true;
-            error.to_string()
+            // A note is one line.
+            error.to_string().replace(HELP, ": ")
         });
         self.desk.screen.note(&words)
     }

@@ -4,10 +4,12 @@ use std::error::Error;
 
 use haft::{Value, json};
 
+use super::memory::{Last, Memory};
 use crate::arguments::ChatArguments;
 use crate::failure::Failure;
 use crate::remote::{Remote, RemoteError};
 use crate::responses::input_items;
+use crate::text::moment;
 
 /// The word for a conversation that is yet to be made.
 const NEW: &str = "new";
@@ -25,6 +27,8 @@ pub(super) struct Place {
     stop: Stop,
     /// What was said before.
     past: Vec<Value>,
+    /// What to say about where it begins.
+    note: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -54,40 +58,108 @@ impl Place {
     pub(super) async fn find(
         remote: &Remote,
         arguments: &ChatArguments,
+        memory: &Memory,
     ) -> Result<Self, Box<dyn Error>> {
-        if let Some(id) = &arguments.conversation {
-            return Ok(Self::in_conversation(remote, id).await?);
+        match (&arguments.conversation, &arguments.response) {
+            (Some(id), _) if id == NEW => {
+                let id = made(remote).await?;
+                Ok(Self {
+                    note: Some(format!(
+                        "a new conversation: `--conversation {id}` goes on with it"
+                    )),
+                    line: Line::Conversation(id),
+                    ..Self::default()
+                })
+            }
+            (Some(id), _) => Ok(Self::in_conversation(remote, id).await?),
+            (None, Some(id)) => Ok(Self::behind(remote, id).await?.0),
+            (None, None) if arguments.r#continue => Self::last(remote, memory).await,
+            (None, None) => Ok(Self::default()),
         }
-        let id = match &arguments.response {
-            Some(id) => id.clone(),
-            None if arguments.r#continue => newest(remote).await?,
-            None => return Ok(Self::default()),
+    }
+
+    /// Where the last conversation from here ended, else the newest of the tenant; which of them, it
+    /// says.
+    async fn last(remote: &Remote, memory: &Memory) -> Result<Self, Box<dyn Error>> {
+        let remembered = match memory.recall(remote.base()) {
+            Some(Last::Response(id)) => Self::behind(remote, &id).await.map(|(place, made)| Self {
+                note: Some(format!("continuing `{id}` of {made}")),
+                ..place
+            }),
+            Some(Last::Conversation(id)) => {
+                let place = Self::in_conversation(remote, &id).await;
+                place.map(|place| Self {
+                    note: Some(format!("continuing the conversation `{id}`")),
+                    ..place
+                })
+            }
+            None => return Self::newest(remote, "none from here is remembered").await,
         };
-        let response = remote.get(&["responses", &id], &[]).await?;
-        let mut past = input_items(remote, &id).await?;
-        past.extend(response["output"].as_array().cloned().unwrap_or_default());
+        match remembered {
+            // It was deleted, or belongs to another tenant than this key.
+            Err(error) if error.status == Some(404) => {
+                Self::newest(remote, "the last one from here is gone").await
+            }
+            remembered => Ok(remembered?),
+        }
+    }
+
+    /// Behind the response that was made last, whoever made it.
+    async fn newest(remote: &Remote, reason: &str) -> Result<Self, Box<dyn Error>> {
+        let id = newest(remote).await?;
+        let (place, made) = Self::behind(remote, &id).await?;
+        let words = "the newest response of the tenant, whoever made it";
         Ok(Self {
-            line: Line::Chain(Some(id)),
+            note: Some(format!("continuing `{id}` of {made}, {words}: {reason}")),
+            ..place
+        })
+    }
+
+    /// Behind a response; and when that was made.
+    async fn behind(remote: &Remote, id: &str) -> Result<(Self, String), RemoteError> {
+        let response = remote.get(&["responses", id], &[]).await?;
+        let mut past = input_items(remote, id).await?;
+        past.extend(response["output"].as_array().cloned().unwrap_or_default());
+        let place = Self {
+            line: Line::Chain(Some(id.to_owned())),
             past,
+            ..Self::default()
+        };
+        let made = response["created_at"].as_i64().unwrap_or_default();
+        Ok((place, moment(made)))
+    }
+
+    async fn in_conversation(remote: &Remote, id: &str) -> Result<Self, RemoteError> {
+        let path = ["conversations", id, "items"];
+        let mut list = remote.get(&path, &[("limit", "100")]).await?;
+        let newest = list["data"].take();
+        let newest = newest.as_array().cloned().unwrap_or_default();
+        Ok(Self {
+            line: Line::Conversation(id.to_owned()),
+            past: newest.into_iter().rev().collect(),
             ..Self::default()
         })
     }
 
-    async fn in_conversation(remote: &Remote, id: &str) -> Result<Self, RemoteError> {
-        let (id, past) = if id == NEW {
-            (made(remote).await?, Vec::new())
-        } else {
-            let path = ["conversations", id, "items"];
-            let mut list = remote.get(&path, &[("limit", "100")]).await?;
-            let newest = list["data"].take();
-            let newest = newest.as_array().cloned().unwrap_or_default();
-            (id.to_owned(), newest.into_iter().rev().collect())
-        };
-        Ok(Self {
-            line: Line::Conversation(id),
-            past,
-            ..Self::default()
-        })
+    /// What to say about where it begins.
+    pub(super) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// The conversation of the API, if it is in one.
+    pub(super) fn conversation(&self) -> Option<&str> {
+        match &self.line {
+            Line::Chain(_) => None,
+            Line::Conversation(id) => Some(id),
+        }
+    }
+
+    /// What the next conversation may go on from.
+    pub(super) fn to_remember(&self) -> Option<Last> {
+        match &self.line {
+            Line::Chain(last) => last.clone().map(Last::Response),
+            Line::Conversation(id) => Some(Last::Conversation(id.clone())),
+        }
     }
 
     pub(super) fn past(&self) -> &[Value] {

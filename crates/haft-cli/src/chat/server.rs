@@ -4,15 +4,18 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
+use haft::models::process_environment;
 use haft::{Usage, Value, json};
 
 use super::answer::{Answer, AnswerEnd, Reply, usage_of};
 use super::approval::{Question, Word};
 use super::desk::Desk;
+use super::memory::Memory;
 use super::open_calls::OpenCalls;
 use super::place::Place;
 use crate::arguments::ChatArguments;
 use crate::catalogue;
+use crate::failure::Failure;
 use crate::remote::{Events, Remote, RemoteError};
 
 /// How haft's own servers sign their models.
@@ -36,6 +39,7 @@ pub(super) struct Server {
     tools: Vec<Value>,
     instructions: Option<String>,
     place: Place,
+    memory: Memory,
     pub(super) open: OpenCalls,
 }
 
@@ -63,18 +67,23 @@ impl Server {
             };
             json!({"type": format!("{prefix}{tool}")})
         };
-        let place = Place::find(&remote, arguments).await?;
-        let open = OpenCalls::of(place.past());
-        Ok(Self {
+        let mut server = Self {
             remote,
             models,
-            model: arguments.model.clone(),
+            model: None,
             answered: None,
             tools: tools.into_iter().map(typed).collect(),
             instructions: arguments.instructions.clone(),
-            place,
-            open,
-        })
+            place: Place::default(),
+            memory: Memory::of_this_user(&process_environment),
+            open: OpenCalls::default(),
+        };
+        if let Some(name) = &arguments.model {
+            server.choose(name).await?;
+        }
+        server.place = Place::find(&server.remote, arguments, &server.memory).await?;
+        server.open = OpenCalls::of(server.place.past());
+        Ok(server)
     }
 
     pub(super) fn base(&self) -> &str {
@@ -94,8 +103,34 @@ impl Server {
         self.models.clone()
     }
 
-    pub(super) fn choose(&mut self, name: &str) {
+    /// Lets another model answer: one that the server has, where it tells which these are.
+    pub(super) async fn choose(&mut self, name: &str) -> Result<(), Box<dyn Error>> {
+        let is_listed = self.models.is_empty() || self.models.iter().any(|known| known == name);
+        if !is_listed {
+            // It may be one by another name.
+            match self.remote.get(&["models", name], &[]).await {
+                Err(error) if error.status == Some(404) => return Err(self.unknown(name).into()),
+                asked => drop(asked?),
+            }
+        }
         self.model = Some(name.to_owned());
+        Ok(())
+    }
+
+    fn unknown(&self, name: &str) -> Failure {
+        let known: Vec<_> = self.models.iter().map(|it| format!("`{it}`")).collect();
+        Failure::mistake(format!("the server has no model `{name}`"))
+            .remedy(format!("take one of {}", known.join(", ")))
+    }
+
+    /// What to say about where the conversation begins.
+    pub(super) fn note(&self) -> Option<&str> {
+        self.place.note()
+    }
+
+    /// The conversation of the API, if it is in one.
+    pub(super) fn conversation(&self) -> Option<&str> {
+        self.place.conversation()
     }
 
     pub(super) fn tools(&self) -> Vec<(String, String)> {
@@ -142,6 +177,7 @@ impl Server {
             items: Vec::new(),
             usage: Usage::default(),
             response_id: None,
+            conversation_id: self.place.conversation().map(str::to_owned),
         };
         loop {
             answer.items.extend(input.iter().cloned());
@@ -259,6 +295,9 @@ impl Server {
                 "response.created" => self.place.began(response),
                 "response.completed" | "response.incomplete" | "response.failed" => {
                     self.place.ended(response);
+                    if let Some(last) = self.place.to_remember() {
+                        self.memory.keep(self.remote.base(), last);
+                    }
                     return Ok(Exchange::Ended(response.clone()));
                 }
                 _ => {}

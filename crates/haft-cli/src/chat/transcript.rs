@@ -32,8 +32,11 @@ impl Transcript {
         };
         let written = text.map_err(io::Error::from).and_then(|text| {
             let mut options = OpenOptions::new();
-            let file = options.write(true).create_new(true).open(path);
-            file?.write_all(text.as_bytes())
+            options.write(true).create_new(true);
+            // What was said is nobody else's.
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            options.open(path)?.write_all(text.as_bytes())
         });
         written.map_err(|error| {
             let shown = path.display();
@@ -102,6 +105,12 @@ mod tests {
         let expected = "## user\n\nWhat time is it?\n\n`clock {}`\n\n```\nnoon\n```\n\n## assistant\
                         \n\nNoon.\n\n";
         assert_eq!(std::fs::read_to_string(&page).unwrap(), expected);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let rights = std::fs::metadata(&page).unwrap().permissions();
+            assert_eq!(rights.mode() & 0o777, 0o600);
+        }
         let failure = transcript.save(&page).unwrap_err().to_string();
         assert!(failure.contains("is there already"), "{failure}");
         let items = folder.path().join("chat.json");

@@ -16,6 +16,7 @@ pub(crate) fn haft(folder: &Path, arguments: &[&str]) -> Command {
     command
         .args(arguments)
         .current_dir(folder)
+        .env("XDG_STATE_HOME", folder.join(".state"))
         .env("NO_COLOR", "1")
         .stdin(Stdio::null());
     command

@@ -52,6 +52,7 @@ impl Terminal {
         command
             .args(["-q", "-e", "-f", "-c", &line, "/dev/null"])
             .current_dir(folder)
+            .env("XDG_STATE_HOME", folder.join(".state"))
             .env("TERM", "xterm")
             .env("SHELL", "/bin/sh")
             .stdin(Stdio::piped())
