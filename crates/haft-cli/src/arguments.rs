@@ -198,7 +198,7 @@ pub(crate) enum KeysCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
-    /// Where to write it: a file, or a folder that is there
+    /// Where to write it: a file, whose folder is made if it is not there, or a folder that is there
     #[arg(default_value = "haft.toml")]
     pub(crate) path: PathBuf,
     /// Write over a file that is there

@@ -56,8 +56,14 @@ fn another_place_is_told_to_serve() {
     assert!(text.contains("haft serve --config other.toml"), "{text}");
     assert!(folder.path().join("other.toml").exists());
 
-    let output = init(folder.path(), &["no/such/folder.toml"]);
-    assert_eq!(output.status.code(), Some(1));
+    let output = init(folder.path(), &["no/such/other.toml"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("made the folder no/such\n"), "{text}");
+    assert!(folder.path().join("no/such/other.toml").exists());
+
+    let output = init(folder.path(), &["other.toml/haft.toml"]);
+    assert_eq!(output.status.code(), Some(1), "a file is in the way");
     let words = String::from_utf8(output.stderr).unwrap();
-    assert!(words.contains("the folder is not there"), "{words}");
+    assert!(words.starts_with("haft: cannot "), "{words}");
 }

@@ -26,8 +26,12 @@ fn told(folder: &Path, arguments: &[&str]) -> (String, String) {
 }
 
 fn refused(folder: &Path, arguments: &[&str]) -> String {
+    refused_with(1, folder, arguments)
+}
+
+fn refused_with(code: i32, folder: &Path, arguments: &[&str]) -> String {
     let output = haft(folder, arguments).output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}");
     assert!(output.stdout.is_empty());
     String::from_utf8(output.stderr).unwrap()
 }
@@ -80,6 +84,12 @@ fn keys_are_listed_and_revoked_by_id_or_name() {
         none.is_empty() && words.contains("haft keys add"),
         "{words}"
     );
+    let words = refused(folder.path(), &["keys", "revoke", "one"]);
+    assert!(words.contains("there are no keys in `"), "{words}");
+    assert!(words.contains("haft-data`\n"), "{words}");
+    for hint in ["--data-dir DIR", "--config FILE"] {
+        assert!(words.contains(hint), "{words}");
+    }
     assert_eq!(listed(folder.path()), [json!(null); 0]);
     let limits = ["--requests-per-minute", "60", "--concurrent", "4"];
     made(folder.path(), &[&["one"], &limits[..]].concat());
@@ -129,7 +139,7 @@ fn what_cannot_be_a_key_is_refused() {
         (&["mine", "--tenant", ".."], "no name for a tenant"),
         (&["mine", "--expires", "0s"], "no time"),
     ] {
-        let words = refused(folder.path(), &[&["keys", "add"], arguments].concat());
+        let words = refused_with(2, folder.path(), &[&["keys", "add"], arguments].concat());
         assert!(words.contains(why), "{words}");
     }
     assert!(!folder.path().join("haft-data/keys.json").exists());

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use support::terminal::Terminal;
-use support::{haft, told};
+use support::{Running, haft, request, told};
 
 fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut all = vec!["tools"];
@@ -32,13 +32,22 @@ fn searched() -> tempfile::TempDir {
 #[test]
 fn the_tools_are_those_that_a_server_would_have() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, out, _) = run(folder.path(), &["list"]);
+    let (code, out, aside) = run(folder.path(), &["list"]);
     assert_eq!(code, Some(0));
     let names: Vec<_> = out
         .lines()
         .map(|line| line.split(' ').next().unwrap())
         .collect();
     assert_eq!(names, ["calculate", "clock"]);
+    let types: Vec<_> = out
+        .lines()
+        .map(|line| line.split_whitespace().nth(1).unwrap())
+        .collect();
+    assert_eq!(types, ["haft:calculate", "haft:clock"]);
+    assert!(aside.contains("`folders` of `[search_files]`"), "{aside}");
+    let (code, _, aside) = run(folder.path(), &["call", "search_files", "query=snow"]);
+    assert_eq!(code, Some(2));
+    assert!(aside.contains("`folders` of `[search_files]`"), "{aside}");
     assert!(
         !folder.path().join("haft-data").exists(),
         "nothing is searched, nothing is kept"
@@ -54,6 +63,35 @@ fn the_tools_are_those_that_a_server_would_have() {
         .collect();
     assert_eq!(types, ["haft:calculate", "haft:clock", "haft:search_files"]);
     assert_eq!(tools[0]["kind"], "internal");
+    let (_, out, aside) = run(folder.path(), &["call", "search_files", "query=snow"]);
+    assert!(out.contains("docs/a.md"), "{aside}");
+    assert!(
+        !folder.path().join("haft-data").exists(),
+        "a call by hand keeps nothing either"
+    );
+}
+
+#[test]
+fn a_server_says_by_which_type_a_tool_is_named_and_when_it_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_running, lines) = Running::start(folder.path());
+    let address = lines[0].strip_prefix("listening on http://").unwrap();
+    for (tool, words) in [
+        ("clock", "did you mean `haft:clock`?"),
+        ("search_files", "did you mean `haft:search_files`?"),
+        (
+            "haft:search_files",
+            "once `[search_files]` of its configuration lists folders",
+        ),
+        ("haft:telepathy", "there is `haft:calculate`, `haft:clock`)"),
+    ] {
+        let body = json!({"input": "hi", "tools": [{"type": tool}]}).to_string();
+        let (status, answer) = request(address, "POST", "/responses", &body);
+        assert_eq!(status, 400, "{answer}");
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains(words), "{message}");
+    }
 }
 
 #[test]

@@ -19,7 +19,8 @@ Examples:
   echo '{\"expression\": \"2^64\"}' | haft tools call calculate - --json
 
 Ends with 0 if the call succeeded, with 1 if it failed or was not allowed, with 2 if there is no such \
-tool or its arguments are wrong.")]
+tool or its arguments are wrong. `search_files` is there once `[search_files]` lists folders, and \
+searches all of them here, as the operator, whichever tenants they are for.")]
     Call(CallToolArguments),
 }
 

@@ -17,7 +17,7 @@ use super::answer::{Answer, AnswerEnd, Reply};
 use super::approval::{AskAlways, Question, Word};
 use super::desk::Desk;
 use crate::arguments::{ChatArguments, ModelChoice, ServeArguments};
-use crate::catalogue;
+use crate::catalogue::{self, HostedHere};
 use crate::failure::Failure;
 use crate::serve::{Door, choice, configured};
 
@@ -30,6 +30,8 @@ pub(super) struct Engine {
     /// Which of them answers.
     current: usize,
     binding: Binding,
+    /// What the tools in it need as long as they are used.
+    _tools: HostedHere,
     instructions: Option<String>,
     options: LoopOptions,
     asks_always: bool,
@@ -48,9 +50,9 @@ impl Engine {
             ..ServeArguments::default()
         };
         let (config, choice) = configured(serve, Door::None, &process_environment).await?;
-        let (catalog, names) = catalogue::hosted_here(config.search_files, &config.data_dir)?;
-        let wanted = wanted(&names, arguments.tools.as_deref())?;
-        let binding = catalog.snapshot().bind().tools(wanted).build()?;
+        let tools = catalogue::hosted_here(config.search_files, &config.data_dir)?;
+        let wanted = wanted(&tools.names, arguments.tools.as_deref())?;
+        let binding = tools.catalog.snapshot().bind().tools(wanted).build()?;
         let name = match (flag, by_adapter) {
             (Some(name), None) => name.to_owned(),
             _ => choice.default_model.clone(),
@@ -60,6 +62,7 @@ impl Engine {
             current: find(&models, &name)?,
             models,
             binding,
+            _tools: tools,
             instructions: arguments.instructions.clone(),
             options: config.loop_options,
             asks_always: arguments.ask,

@@ -1,7 +1,8 @@
 //! `haft init`: a configuration to begin with.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
 
 use crate::arguments::InitArguments;
 use crate::text::printable;
@@ -20,6 +21,7 @@ pub(crate) fn init(arguments: &InitArguments) -> io::Result<()> {
         arguments.path.clone()
     };
     let shown = printable(&path.display().to_string());
+    let made = make_folder(&path)?;
     let mut options = OpenOptions::new();
     options.write(true);
     if arguments.force {
@@ -37,9 +39,6 @@ pub(crate) fn init(arguments: &InitArguments) -> io::Result<()> {
                 "`{shown}` is there already\n  = help: edit it, or write over it with `haft init \
                  --force {shown}`"
             ),
-            ErrorKind::NotFound => format!(
-                "cannot write `{shown}`: the folder is not there\n  = help: make the folder first"
-            ),
             _ => format!("cannot write `{shown}`: {error}"),
         };
         io::Error::new(error.kind(), told)
@@ -48,15 +47,30 @@ pub(crate) fn init(arguments: &InitArguments) -> io::Result<()> {
         NAME => String::from("haft serve"),
         shown => format!("haft serve --config {shown}"),
     };
+    let made = made.map_or_else(String::new, |folder| format!("made the folder {folder}\n"));
     write!(
         io::stdout(),
-        "wrote {shown}: every key with its default, all commented out\n\n  \
+        "{made}wrote {shown}: every key with its default, all commented out\n\n  \
          model  remove the `#` of a [[model]] block at its end and name the variable with the key;\n  \
          {space:<7}without one, haft takes a key in the environment, a server on this machine, or the\n  \
          {space:<7}offline model\n  \
          run    {run}\n",
         space = ""
     )
+}
+
+/// Makes the folder of a file if it is not there; says which.
+fn make_folder(file: &Path) -> io::Result<Option<String>> {
+    let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
+    let Some(folder) = folder.filter(|folder| !folder.exists()) else {
+        return Ok(None);
+    };
+    let shown = printable(&folder.display().to_string());
+    fs::create_dir_all(folder).map_err(|error| {
+        let told = format!("cannot make the folder `{shown}`: {error}");
+        io::Error::new(error.kind(), told)
+    })?;
+    Ok(Some(shown))
 }
 
 #[cfg(test)]

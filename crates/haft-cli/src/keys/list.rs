@@ -16,11 +16,7 @@ pub(super) fn list(file: &KeyFile, as_json: bool) -> Result<(), Box<dyn Error>> 
         let keys: Vec<_> = keys.iter().map(|key| shown(key, now())).collect();
         writeln!(out, "{:#}", Value::Array(keys))?;
     } else if keys.is_empty() {
-        writeln!(
-            io::stderr(),
-            "there are no keys in `{}`: make one with `haft keys add NAME`",
-            file.path().display()
-        )?;
+        writeln!(io::stderr(), "{}", super::none_in(file))?;
     } else {
         write!(out, "{}", table(&keys, now()))?;
     }

@@ -10,10 +10,11 @@ use std::error::Error;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use haft_server::access::{KeyFile, KeyLimits, KeyState, NewKey};
+use haft_server::access::{KeyFile, KeyLimits, KeyState, KeysError, NewKey};
 
 use crate::arguments::{KeysArguments, KeysCommand};
 use crate::config::{Age, Source, Variables, data_dir};
+use crate::failure::Failure;
 use crate::serve;
 use crate::text::printable;
 
@@ -50,10 +51,14 @@ pub(crate) fn keys(arguments: KeysArguments) -> Result<(), Box<dyn Error>> {
 
 fn add(file: &KeyFile, new: NewKey) -> Result<(), Box<dyn Error>> {
     if new.lifetime.is_some_and(|it| it < Duration::from_secs(1)) {
-        return Err("`--expires` leaves the key no time: write a time such as `30d`".into());
+        let message = "`--expires` leaves the key no time: write a time such as `30d`";
+        return Err(Failure::mistake(message).into());
     }
     let is_first = file.read()?.is_none();
-    let (key, secret) = file.add(new)?;
+    let (key, secret) = file.add(new).map_err(|error| match error {
+        KeysError::Name | KeysError::Tenant => Failure::mistake(error.to_string()).into(),
+        error => Box::<dyn Error>::from(error),
+    })?;
     let mut words = format!(
         "made `{}` ({}) for the tenant `{}`",
         printable(&key.name),
@@ -76,9 +81,22 @@ fn add(file: &KeyFile, new: NewKey) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// The server may keep its data elsewhere.
+fn none_in(file: &KeyFile) -> Failure {
+    let folder = file.path().parent().unwrap_or(file.path()).display();
+    let message = format!("there are no keys in `{folder}`");
+    Failure::new(message).remedy(
+        "name the folder where the server has its data with `--data-dir DIR`, or its configuration \
+         with `--config FILE`; `haft keys add NAME` makes a key",
+    )
+}
+
 fn revoke(file: &KeyFile, which: &str) -> Result<(), Box<dyn Error>> {
     let is_revoked = |key: &haft_server::access::Key| key.state(0) == KeyState::Revoked;
     let before = file.read()?.unwrap_or_default();
+    if before.is_empty() {
+        return Err(none_in(file).into());
+    }
     let key = file.revoke(which)?;
     let was_revoked = before.iter().any(|it| it.id == key.id && is_revoked(it));
     let name = printable(&key.name);

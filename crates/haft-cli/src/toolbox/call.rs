@@ -23,7 +23,7 @@ pub(super) async fn call(written: CallToolArguments) -> Result<ExitCode, Box<dyn
     let spinner = Spinner::new(&format!("running `{}`", tool.name()));
     let progress = spinner.clone();
     let is_allowed = written.yes;
-    let record = execute_in(&toolbox.catalog, call, |run| {
+    let record = execute_in(toolbox.catalog(), call, |run| {
         run.options(toolbox.options.clone())
             .approver(move |request: &ApprovalRequest| judge(request, is_allowed))
             .on_event(move |event| {

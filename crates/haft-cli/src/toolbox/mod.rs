@@ -17,11 +17,17 @@ use haft::{Catalog, LoopOptions, ToolDefinition, ToolKind, Value};
 use owo_colors::OwoColorize;
 
 use crate::arguments::{FromConfiguration, ListToolsArguments, ToolsCommand};
-use crate::catalogue;
+use crate::catalogue::{self, HostedHere};
 use crate::config::without_models;
 use crate::failure::Failure;
 use crate::terminal::print_json;
 use crate::text::{nearest, one_line};
+
+/// The tool that is there only if there is something to search.
+const SEARCH: &str = "search_files";
+
+/// What to do about that.
+const NO_FOLDERS: &str = "it searches the `folders` of `[search_files]` in `haft.toml`: list some";
 
 /// Performs it.
 pub(crate) async fn perform(command: ToolsCommand) -> Result<ExitCode, Box<dyn Error>> {
@@ -34,29 +40,39 @@ pub(crate) async fn perform(command: ToolsCommand) -> Result<ExitCode, Box<dyn E
 
 /// The tools of a configuration, and what bounds their calls.
 struct Toolbox {
-    catalog: Catalog,
+    tools: HostedHere,
+    /// Whether folders are searched.
+    has_search: bool,
     options: LoopOptions,
 }
 
 impl Toolbox {
     fn open(from: &FromConfiguration) -> Result<Self, Box<dyn Error>> {
         let config = without_models(from.config.as_deref())?;
-        let (catalog, _) = catalogue::hosted_here(config.search_files, &config.data_dir)?;
+        let search = config.search_files.as_ref();
+        let has_search = search.is_some_and(|it| !it.folders.is_empty());
+        let tools = catalogue::hosted_here(config.search_files, &config.data_dir)?;
         Ok(Self {
-            catalog,
+            tools,
+            has_search,
             options: config.loop_options,
         })
+    }
+
+    fn catalog(&self) -> &Catalog {
+        &self.tools.catalog
     }
 
     /// The tool of this name, with or without its prefix.
     fn find(&self, name: &str) -> Result<Arc<ToolDefinition>, Failure> {
         let bare = name.strip_prefix(catalogue::PREFIX).unwrap_or(name);
-        let tools = self.catalog.list();
+        let tools = self.catalog().list();
         let found = tools.iter().find(|tool| tool.name().as_str() == bare);
         found.cloned().ok_or_else(|| {
             let names = tools.iter().map(|tool| tool.name().as_str());
             let shown = one_line(name, 64);
             let remedy = match nearest(bare, names) {
+                _ if bare == SEARCH && !self.has_search => String::from(NO_FOLDERS),
                 Some(near) => format!("did you mean `{near}`?"),
                 None => String::from("`haft tools list` shows those that there are"),
             };
@@ -83,7 +99,7 @@ fn json_of(tool: &ToolDefinition) -> Value {
 
 fn list(arguments: &ListToolsArguments) -> Result<ExitCode, Box<dyn Error>> {
     let toolbox = Toolbox::open(&arguments.from)?;
-    let tools = toolbox.catalog.list();
+    let tools = toolbox.catalog().list();
     if arguments.json {
         let list: Vec<Value> = tools.iter().map(|tool| json_of(tool)).collect();
         print_json(&list)?;
@@ -92,12 +108,17 @@ fn list(arguments: &ListToolsArguments) -> Result<ExitCode, Box<dyn Error>> {
     let mut out = anstream::stdout().lock();
     for tool in &tools {
         let name = one_line(tool.name().as_str(), 64);
+        let kind = one_line(&type_of(tool), 64);
         let brief = one_line(tool.brief(), 120);
-        writeln!(out, "{:<16}{brief}", name.cyan())?;
+        writeln!(out, "{:<14}{:<20}{brief}", name.cyan(), kind.dimmed())?;
     }
-    writeln!(
-        io::stderr(),
-        "\n`haft tools show NAME` tells more, `haft tools call NAME` calls one"
-    )?;
+    let mut words = String::from(
+        "requests name them by type, as in `\"tools\": [{\"type\": \"haft:clock\"}]`; `haft tools show \
+         NAME` tells more, `haft tools call NAME` calls one",
+    );
+    if !toolbox.has_search {
+        words = format!("{words}\n`{SEARCH}` is not there: {NO_FOLDERS}");
+    }
+    writeln!(io::stderr(), "\n{words}")?;
     Ok(ExitCode::SUCCESS)
 }

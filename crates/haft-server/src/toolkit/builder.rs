@@ -386,6 +386,9 @@ fn visible(snapshot: &Snapshot, owner: &Owner) -> impl Iterator<Item = Arc<dyn T
         })
 }
 
+/// The tool that is there only if there is something to search.
+const SEARCH: &str = "haft:search_files";
+
 fn unsupported(
     provided: impl Iterator<Item = Arc<dyn ToolObject>>,
     tool_type: &str,
@@ -403,9 +406,14 @@ fn unsupported(
         0 => String::from("nothing is"),
         _ => format!("there is {}", provided.join(", ")),
     };
+    // The same for whoever may see no folder: nobody learns which there are.
+    let when = match tool_type {
+        SEARCH => ", and this one only once `[search_files]` of its configuration lists folders",
+        _ => "",
+    };
     let message = format!(
-        "no tool of type `{}` is provided here ({provided}): remove it from `tools`, or declare it as \
-         a `function` of your own",
+        "no tool of type `{}` is provided here ({provided}{when}): remove it from `tools`, or declare \
+         it as a `function` of your own",
         haft_core::cut(tool_type)
     );
     ApiError::new(ErrorCode::UnsupportedTool, message).at(format!("{param}.type"))

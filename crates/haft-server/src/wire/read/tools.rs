@@ -183,11 +183,19 @@ pub(super) fn is_hosted(tool_type: &str) -> bool {
         || dated("web_search_preview").is_some()
 }
 
+/// Tools that haft serves by itself, without what stands in front of them in a type.
+const OWN: [&str; 3] = ["calculate", "clock", "search_files"];
+
 fn unsupported(path: &str, tool_type: &str) -> ApiError {
+    let remedy = if OWN.contains(&tool_type) {
+        format!("did you mean `haft:{tool_type}`?")
+    } else {
+        String::from("remove it")
+    };
     ApiError::new(
         ErrorCode::UnsupportedTool,
         format!(
-            "`{path}` is `{}`, and nobody here provides such a tool: remove it",
+            "`{path}` is `{}`, and nobody here provides such a tool: {remedy}",
             cut(tool_type)
         ),
     )
