@@ -6,6 +6,7 @@ mod remote;
 mod responses;
 mod tools;
 mod trace;
+mod value;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use haft::Model;
 use haft::models::{Anthropic, ConfigError, OfflineModel, Ollama, OpenAiChat, OpenAiResponses};
 
 use self::help::{CHAT_HELP, COMPLETIONS_HELP, MAIN_HELP, RESPONSES_HELP, SERVE_HELP};
+use self::value::at_least_one;
 use crate::config::{Age, Listen};
 use crate::terminal::Color;
 
@@ -107,7 +109,7 @@ pub(crate) enum Command {
 pub(crate) enum ConfigCommand {
     /// Say whether it is right, and what a server would do with it
     Check(ConfigArguments),
-    /// Show every key with the value that holds, and where that comes from; secrets are not shown
+    /// Show every key that has a value, and where that comes from; secrets are not shown
     Show(ConfigArguments),
     /// Show every key that there is with its type, its default and its meaning, as Markdown
     Reference,
@@ -173,10 +175,10 @@ pub(crate) enum KeysCommand {
         #[arg(long, default_value = "default")]
         tenant: String,
         /// How many responses it may ask for in a minute; the server's limit where nothing is said
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = at_least_one)]
         requests_per_minute: Option<NonZeroU32>,
         /// How many at the same time; the server's limit where nothing is said
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = at_least_one)]
         concurrent: Option<NonZeroU32>,
         /// How long it works, such as `30d`; until it is revoked where nothing is said
         #[arg(long, value_name = "TIME")]

@@ -168,6 +168,15 @@ fn a_line_from_a_pipe_is_a_message_whatever_it_begins_with() {
 }
 
 #[test]
+fn a_message_on_the_command_line_is_told_where_it_belongs() {
+    let folder = folder();
+    let command = haft(folder.path(), &["chat", "it's", "me"]);
+    let (code, out, aside) = told(command, "");
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(aside.contains(r"echo 'it'\''s me' | haft chat"), "{aside}");
+}
+
+#[test]
 fn a_model_that_is_not_there_is_a_mistake() {
     let folder = folder();
     scripted(

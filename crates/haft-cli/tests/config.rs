@@ -49,6 +49,16 @@ fn a_wrong_one_is_complained_about_with_its_place() {
         aside.starts_with("haft.toml:13:15: the environment variable `MY_KEY`"),
         "{aside}"
     );
+    let (code, out, _) = told(haft(folder.path(), &["config", "check", "--json"]), "");
+    assert_eq!(code, Some(2));
+    let said: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&said["ok"], &said["file"], &said["line"]),
+        (&false.into(), &"haft.toml".into(), &13.into())
+    );
+    for (key, words) in [("message", "`MY_KEY`"), ("help", "set it")] {
+        assert!(said[key].as_str().unwrap().contains(words), "{said}");
+    }
     std::fs::write(folder.path().join("slip.toml"), "[server]\nlisen = \"a\"\n").unwrap();
     for command in ["check", "show"] {
         let arguments = ["config", command, "--config", "slip.toml"];

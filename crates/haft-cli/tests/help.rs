@@ -59,6 +59,29 @@ fn a_wrong_use_is_told_and_ends_with_two() {
 }
 
 #[test]
+fn a_wrong_number_is_told_with_what_to_write() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, words) in [
+        (
+            &["responses", "list", "--limit", "0"][..],
+            "it must be at least 1",
+        ),
+        (
+            &["keys", "add", "ci", "--requests-per-minute", "0"],
+            "it must be at least 1",
+        ),
+        (
+            &["responses", "wait", "resp_1", "--timeout", "5"],
+            "write `5s`",
+        ),
+    ] {
+        let (code, _, aside) = told(haft(folder.path(), arguments), "");
+        assert_eq!(code, Some(2));
+        assert!(aside.contains(words), "{aside}");
+    }
+}
+
+#[test]
 fn every_shell_gets_a_script() {
     let folder = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {

@@ -51,6 +51,9 @@ pub(crate) struct ChatArguments {
     /// Go on in this conversation of the server; `new` makes one
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
+    /// Messages come from standard input; whoever writes one here is told so.
+    #[arg(hide = true, value_name = "MESSAGE")]
+    pub(crate) messages: Vec<String>,
     #[command(flatten)]
     pub(crate) remote: RemoteArguments,
 }

@@ -1,10 +1,12 @@
 //! `haft responses`: what its command line may say.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
 use super::RemoteArguments;
+use super::value::{at_least_one, time};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ResponsesCommand {
@@ -21,8 +23,8 @@ pub(crate) enum ResponsesCommand {
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// How many
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) limit: u64,
+    #[arg(long, value_name = "N", default_value = "20", value_parser = at_least_one)]
+    pub(crate) limit: NonZeroU32,
     /// All of them
     #[arg(long, conflicts_with = "limit")]
     pub(crate) all: bool,
@@ -52,7 +54,7 @@ pub(crate) struct WaitArguments {
     /// Which, as `haft responses list` names it
     pub(crate) id: String,
     /// How long to wait at most, such as `90s` or `10m`
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
     /// Print JSON: the response
     #[arg(long)]

@@ -38,6 +38,7 @@ use self::partner::Partner;
 use self::server::Server;
 use self::transcript::Transcript;
 use crate::arguments::ChatArguments;
+use crate::failure::Failure;
 use crate::screen::item::Detail;
 use crate::terminal::{Color, Spinner, json_line};
 use crate::text::{one_line, printable};
@@ -53,6 +54,13 @@ pub(crate) async fn chat(
     arguments: &ChatArguments,
     color: Color,
 ) -> Result<ExitCode, Box<dyn Error>> {
+    if !arguments.messages.is_empty() {
+        let message = arguments.messages.join(" ");
+        let quoted = message.replace('\'', r"'\''");
+        return Err(Failure::mistake("messages come from standard input")
+            .remedy(format!("echo '{quoted}' | haft chat"))
+            .into());
+    }
     let partner = if arguments.is_with_server() {
         let spinner = Spinner::new("asking the server");
         let server = spinner.during(Server::open(arguments)).await?;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use serde_json::{Value, json};
+
 use super::excerpt::Excerpt;
 use crate::text::{one_line, printable};
 
@@ -48,6 +50,22 @@ impl Complaint {
             message: message.into(),
             remedy: None,
         }
+    }
+
+    /// For programs: the file and its line, or the variable, and the rest as in words.
+    pub(crate) fn json(&self) -> Value {
+        let (file, variable, line) = match &self.place {
+            Place::File { name, excerpt } => (Some(name), None, Some(excerpt.line)),
+            Place::WholeFile { name } => (Some(name), None, None),
+            Place::Variable { name } => (None, Some(name), None),
+        };
+        json!({
+            "file": file,
+            "line": line,
+            "variable": variable,
+            "message": one_line(&self.message, MESSAGE_CHARS),
+            "help": self.remedy,
+        })
     }
 
     /// Adds what to do.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize as _;
 use toml::de::{DeTable, DeValue};
 
+use super::bare_numbers;
 use super::complaint::{Complaint, Place};
 use super::file::{FileConfig, adapters, tables};
 use super::layered::{Fault, Layered, Spot};
@@ -119,7 +120,9 @@ impl<'d> Document<'d> {
             file: Some(&self.root),
             variables: Some(self.variables),
         };
-        FileConfig::deserialize(layers).map_err(|fault| self.complaint(&fault))
+        let said = FileConfig::deserialize(layers).map_err(|fault| self.complaint(&fault))?;
+        bare_numbers::refuse(self)?;
+        Ok(said)
     }
 
     fn refuse_what_is_not_there_yet(&self) -> Result<(), Complaint> {
@@ -168,6 +171,27 @@ impl<'d> Document<'d> {
             Some(_) => Path::new(""),
             None => &self.source.folder,
         }
+    }
+
+    /// The digits of the value at this path, if it is a whole number.
+    pub(super) fn number_at(&self, path: &[Step<'_>]) -> Option<String> {
+        match self.variable(path) {
+            Some(Variables::Value { text, .. }) => {
+                let text = text.trim();
+                text.parse::<u64>().is_ok().then(|| text.to_owned())
+            }
+            Some(_) => None,
+            None => match self.walk(path)?.1.get_ref() {
+                DeValue::Integer(number) => Some(number.to_string()),
+                _ => None,
+            },
+        }
+    }
+
+    /// How many entries the list at this path has.
+    pub(super) fn entries_at(&self, path: &[Step<'_>]) -> usize {
+        let list = self.walk(path).and_then(|it| it.1.get_ref().as_array());
+        list.map_or(0, |list| list.len())
     }
 
     /// A complaint about the value at this path, or about the nearest thing around it.

@@ -5,6 +5,7 @@
 //! [`Resolved`], or one [`Complaint`] that names file, line and column and says what to do. No key
 //! is ever part of a complaint, and nothing is opened here but the files of keys and scripts.
 
+mod bare_numbers;
 mod complaint;
 mod document;
 mod door;

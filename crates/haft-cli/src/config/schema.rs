@@ -8,6 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 use toml::Table;
 
+use super::bare_numbers::is_duration;
 use super::file::FileConfig;
 use crate::init::TEMPLATE;
 
@@ -75,6 +76,10 @@ fn fill_in(schema: &mut Map<String, Value>, key: &str, default: &toml::Value) {
 /// sizes of integers, and all but the first paragraph of a description.
 fn tidy(schema: &mut Map<String, Value>) {
     schema.remove("format");
+    if is_duration(schema) {
+        // A number without a unit is refused.
+        schema.insert("type".into(), "string".into());
+    }
     if schema
         .get("default")
         .is_some_and(|it| it.is_null() || it.is_object())
@@ -146,7 +151,7 @@ mod tests {
         assert_eq!(at("server.default_model"), None);
         assert_eq!(at("loop"), None);
         let model = &schema["properties"]["model"]["items"]["properties"];
-        assert_eq!(model["connect_timeout"]["default"], 10);
+        assert_eq!(model["connect_timeout"]["default"], "10s");
         assert_eq!(model["breaker"]["properties"]["longest"]["default"], "2m");
     }
 

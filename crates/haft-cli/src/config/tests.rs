@@ -110,7 +110,7 @@ fn every_key_is_read() {
         aliases = ["quick"]
         adapter = "ollama"
         failover = ["one"]
-        breaker = { failures = 3, open = "1s", longest = 5000 }
+        breaker = { failures = 3, open = "1s", longest = "5s" }
         health = { every = "1m" }
         [loop]
         max_rounds = 3
@@ -254,6 +254,16 @@ fn a_model_named_like_a_number_can_be_the_default() {
 
 /// Files that are wrong, each in its own way.
 const BAD_FILES: &[(&str, &str)] = &[
+    ("a duration without a unit", "[server]\nstop_wait = 10\n"),
+    ("one of the loop", "[loop.retry]\nbase = 500\n"),
+    (
+        "one of a model",
+        "[[model]]\nname = \"a\"\nadapter = \"offline\"\nbreaker = { open = 10 }\n",
+    ),
+    (
+        "a timeout of a model",
+        "[[model]]\nname = \"a\"\nadapter = \"offline\"\nidle_timeout = \"30\"\n",
+    ),
     ("no TOML", "[server]\nlisten = 127.0.0.1:4141\n"),
     (
         "a string without an end",
@@ -422,7 +432,7 @@ const BAD_FILES: &[(&str, &str)] = &[
     ),
     (
         "a health that is asked for all the time",
-        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\nhealth = { every = 1 }\n",
+        "[[model]]\nname = \"a\"\nadapter = \"ollama\"\nhealth = { every = \"1ms\" }\n",
     ),
     (
         "the health of a model without a server",
@@ -468,6 +478,8 @@ fn a_bad_variable_is_one_clear_message_with_its_name() {
         ("HAFT_SERVER__DIALECT", "french"),
         ("HAFT_LOOP__REPAIR", "perhaps"),
         ("HAFT_LOOP__DEADLINE", "tomorrow"),
+        ("HAFT_LOOP__DEADLINE", "10"),
+        ("HAFT_SERVER__STOP_WAIT", "10"),
         ("HAFT_LOOP__RETRY", "5"),
         ("HAFT_RETENTION__MAX_AGE", "long"),
         ("HAFT_MODEL__NAME", "a"),

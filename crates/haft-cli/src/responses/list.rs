@@ -23,7 +23,7 @@ pub(super) async fn list(arguments: &ListArguments) -> Result<ExitCode, Box<dyn 
     let wanted = Wanted {
         path: &["responses"],
         order: "desc",
-        limit: (!arguments.all).then_some(arguments.limit),
+        limit: (!arguments.all).then_some(arguments.limit.get().into()),
     };
     let hear = |count| spinner.say(&format!("{count} responses so far"));
     let (responses, has_more) = spinner.during(collect(&remote, wanted, hear)).await?;

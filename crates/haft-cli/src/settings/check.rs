@@ -9,14 +9,30 @@ use haft::models::process_environment;
 use owo_colors::OwoColorize;
 
 use crate::arguments::ConfigArguments;
-use crate::config::{Flags, Source, Variables, resolve};
+use crate::config::{Complaint, Flags, Resolved, Source, Variables, resolve};
 use crate::terminal::print_json;
 use crate::text::printable;
 
-pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Error>> {
+fn read(arguments: &ConfigArguments) -> Result<(Source, Resolved), Complaint> {
     let source = Source::named_or_usual(arguments.from.config.as_deref())?;
     let variables = Variables::from_environment(std::env::vars_os())?;
     let config = resolve(&source, &variables, Flags::default(), &process_environment)?;
+    Ok((source, config))
+}
+
+pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let (source, config) = match read(arguments) {
+        Ok(read) => read,
+        Err(complaint) => {
+            if arguments.json {
+                let mut told = complaint.json();
+                told["ok"] = false.into();
+                print_json(&told)?;
+            }
+            // A person reads it beside that.
+            return Err(complaint.into());
+        }
+    };
     let models: Vec<String> = config
         .models
         .iter()

@@ -78,10 +78,23 @@ pub(super) fn models(file: &Table) -> Vec<Table> {
     models
         .map(|model| {
             let keys = model.iter();
-            keys.map(|(key, value)| (key.clone(), harmless(key, value.clone())))
+            keys.map(|(key, value)| (key.clone(), harmless(key, with_unit(key, value))))
                 .collect()
         })
         .collect()
+}
+
+/// The keys of a model that take bare numbers, which are seconds.
+const SECONDS: [&str; 3] = ["connect_timeout", "header_timeout", "idle_timeout"];
+
+/// The value with its unit, if it is a duration without one.
+fn with_unit(key: &str, value: &toml::Value) -> toml::Value {
+    match value {
+        toml::Value::Integer(_) | toml::Value::Float(_) if SECONDS.contains(&key) => {
+            format!("{}s", written(value)).into()
+        }
+        value => value.clone(),
+    }
 }
 
 /// The keys of the template, up to the models.
@@ -260,6 +273,16 @@ mod tests {
             ]
         );
         assert_eq!(shown("", &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn durations_are_shown_with_their_units() {
+        let file = "[[model]]\nname = \"a\"\nheader_timeout = 30\nidle_timeout = \"2m\"\n";
+        let models = models(&toml::from_str(file).unwrap());
+        assert_eq!(
+            written(&toml::Value::Table(models[0].clone())),
+            "{ header_timeout = \"30s\", idle_timeout = \"2m\", name = \"a\" }"
+        );
     }
 
     #[test]

@@ -74,18 +74,21 @@ pub struct ModelConfig {
     /// How many tokens fit, if that is to be known.
     #[serde(default)]
     pub context_tokens: Option<u64>,
-    /// Seconds until there is a connection.
-    #[serde(default)]
-    #[schemars(extend("default" = Timeouts::default().connect.as_secs()))]
+    /// How long until there is a connection; a number is seconds.
+    #[serde(default, deserialize_with = "duration::seconds::deserialize")]
+    #[schemars(with = "duration::seconds::Written")]
+    #[schemars(extend("default" = usual_seconds(Timeouts::default().connect)))]
     pub connect_timeout: Option<f64>,
-    /// Seconds until an answer begins; four times as many where one in one piece was asked for, which begins when
-    /// it is finished.
-    #[serde(default)]
-    #[schemars(extend("default" = Timeouts::default().header.as_secs()))]
+    /// How long until an answer begins; a number is seconds. Four times as long where one in one piece was
+    /// asked for, which begins when it is finished.
+    #[serde(default, deserialize_with = "duration::seconds::deserialize")]
+    #[schemars(with = "duration::seconds::Written")]
+    #[schemars(extend("default" = usual_seconds(Timeouts::default().header)))]
     pub header_timeout: Option<f64>,
-    /// Seconds between two pieces of an answer.
-    #[serde(default)]
-    #[schemars(extend("default" = Timeouts::default().idle.as_secs()))]
+    /// How long between two pieces of an answer; a number is seconds.
+    #[serde(default, deserialize_with = "duration::seconds::deserialize")]
+    #[schemars(with = "duration::seconds::Written")]
+    #[schemars(extend("default" = usual_seconds(Timeouts::default().idle)))]
     pub idle_timeout: Option<f64>,
     /// What the model can do, where it differs from what the adapter takes for granted.
     #[serde(default)]
@@ -174,6 +177,11 @@ impl ModelConfig {
             reason: reason.into(),
         }
     }
+}
+
+/// As a file writes it.
+fn usual_seconds(usual: Duration) -> String {
+    format!("{}s", usual.as_secs())
 }
 
 /// The protocols that haft speaks.

@@ -86,6 +86,22 @@ fn a_key_is_read_from_a_file_without_its_line_break() {
 }
 
 #[test]
+fn waits_are_seconds_or_durations() {
+    let config: ModelConfig = serde_json::from_value(json!({"name": "a", "adapter": "ollama",
+        "connect_timeout": 2.5, "header_timeout": "1m 30s", "idle_timeout": null}))
+    .unwrap();
+    let timeouts = config.timeouts().unwrap();
+    assert_eq!(timeouts.connect, std::time::Duration::from_millis(2500));
+    assert_eq!(timeouts.header, std::time::Duration::from_secs(90));
+    assert_eq!(timeouts.idle, crate::http::Timeouts::default().idle);
+    for wrong in [json!("30"), json!("soon"), json!(true)] {
+        let json = json!({"name": "a", "adapter": "ollama", "header_timeout": wrong});
+        let error = serde_json::from_value::<ModelConfig>(json).unwrap_err();
+        assert!(error.to_string().contains("duration"), "{error}");
+    }
+}
+
+#[test]
 fn mistakes_name_the_entry_and_the_key() {
     for (json, words) in [
         (
