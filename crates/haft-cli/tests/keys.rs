@@ -221,7 +221,7 @@ fn a_server_that_runs_takes_keys_over() {
 fn an_address_that_others_reach_needs_a_key() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["serve", "--listen", "0.0.0.0:0", "--model", "offline"];
-    let words = refused(folder.path(), &arguments);
+    let words = refused_with(2, folder.path(), &arguments);
     assert!(
         words.starts_with("haft: others can reach `0.0.0.0:"),
         "{words}"
@@ -249,6 +249,7 @@ fn an_address_that_others_reach_needs_a_key() {
     assert_eq!(status(&port(&lines), None), 401);
     assert_eq!(status(&port(&lines), Some(&key)), 200);
     let page = lines.join("\n");
+    assert!(page.contains("`haft keys list --data-dir /"), "{page}");
     assert!(page.contains("$HAFT_API_KEY"), "{page}");
     assert!(!page.contains(&key), "{page}");
 }

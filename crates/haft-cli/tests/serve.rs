@@ -133,7 +133,7 @@ fn a_data_folder_that_cannot_be_is_told_with_a_remedy() {
 fn a_model_of_the_command_line_without_its_key_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["serve", "--model", "anthropic:claude-sonnet-5"];
-    let words = refused(&mut haft(folder.path(), &arguments), 1);
+    let words = refused(&mut haft(folder.path(), &arguments), 2);
     assert!(words.contains("`ANTHROPIC_API_KEY` is not set"), "{words}");
 }
 
@@ -185,6 +185,21 @@ fn two_servers_do_not_share_a_data_folder() {
     let words = refused(&mut haft(folder.path(), &arguments), 1);
     assert!(words.contains("in use by another haft"), "{words}");
     assert!(words.contains("--data-dir"), "{words}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_database_of_a_newer_haft_is_not_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, _) = Running::start(folder.path());
+    running.kill();
+    let path = folder.path().join("haft-data/haft.db");
+    let database = rusqlite::Connection::open(path).unwrap();
+    database.pragma_update(None, "user_version", 9999).unwrap();
+    drop(database);
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--model", "offline"];
+    let words = refused(&mut haft(folder.path(), &arguments), 2);
+    assert!(words.contains("has version 9999"), "{words}");
 }
 
 /// What somebody gets who sends this request; the body comes after the status.

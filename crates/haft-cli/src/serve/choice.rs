@@ -77,7 +77,7 @@ pub(crate) fn by_flag(flag: &ModelChoice, lookup: Lookup<'_>) -> Result<ModelCon
         config.api_key_env = key.map(str::to_owned);
     }
     from_config_with(&config, lookup, &Http::default())
-        .map_err(|error| Failure::new(format!("`--model`: {error}")))?;
+        .map_err(|error| Failure::mistake(format!("`--model`: {error}")))?;
     Ok(config)
 }
 

@@ -105,7 +105,7 @@ pub(super) fn only_this_machine(address: &SocketAddr, data_dir: &Path) -> Result
     let message = format!(
         "others can reach `{address}`, and there is no key: everybody could use this server"
     );
-    Err(Failure::new(message).remedy(format!(
+    Err(Failure::mistake(message).remedy(format!(
         "make a key with `haft keys add NAME --data-dir {data_dir}`, or listen on this machine alone \
          with `--listen 127.0.0.1:{port}`, or let everybody in with `--allow-anonymous`"
     )))

@@ -41,6 +41,8 @@ pub(super) fn build(
             Failure::new(format!("`{path}` is in use by another haft"))
                 .remedy("stop that one, or give this one a folder of its own with `--data-dir`")
         }
+        // It is no other the next time.
+        error @ OpenError::Newer { .. } => Failure::mistake(error.to_string()),
         error => told(error),
     })?;
     let (catalog, names) = catalogue::hosted(config.search_files.clone(), data_dir)?;

@@ -42,13 +42,17 @@ impl Display for Welcome<'_> {
         )?;
         line(f, "data", self.data_dir.display())?;
         if self.needs_key {
+            let folder = quoted_if_needed(&self.data_dir.display().to_string());
+            let list = format!("haft keys list --data-dir {folder}");
             line(
                 f,
                 "keys",
-                "needed; `haft keys list` shows those that there are",
+                format!("needed; `{list}` shows those that there are"),
             )?;
         } else if !self.address.ip().is_loopback() {
-            let note = "whoever reaches this address can use it: make a key with `haft keys add`";
+            let folder = quoted_if_needed(&self.data_dir.display().to_string());
+            let add = format!("haft keys add NAME --data-dir {folder}");
+            let note = format!("whoever reaches this address can use it: make a key with `{add}`");
             line(f, "note", note)?;
         }
         line(f, "stop", "ctrl-c")?;
@@ -135,6 +139,16 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// The same, if it would be something else to a shell as it is.
+fn quoted_if_needed(text: &str) -> String {
+    let plain = |it: char| it.is_ascii_alphanumeric() || "/._-".contains(it);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        quoted(text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,6 +215,8 @@ mod tests {
     #[test]
     fn what_goes_to_a_shell_is_quoted() {
         assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted_if_needed("/var/lib/haft"), "/var/lib/haft");
+        assert_eq!(quoted_if_needed("/a b"), "'/a b'");
         let text = "[[model]]\nname = \"it's $HOME\"\nadapter = \"offline\"\n";
         let page = page(text, "127.0.0.1:1", None);
         assert!(page.contains(r#"-d '{"model":"it'\''s $HOME","#), "{page}");
