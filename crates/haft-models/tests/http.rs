@@ -350,6 +350,42 @@ async fn a_connection_that_is_closed_as_the_next_request_comes_says_nothing_abou
 }
 
 #[tokio::test]
+async fn what_is_passed_on_may_refuse_without_a_word_but_not_succeed_without_one() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}/v1", listener.local_addr().unwrap());
+    let endpoint = Endpoint::new(&endpoint).unwrap();
+    tokio::spawn(async move {
+        for status in [429, 500, 200, 204] {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut vec![0; 64 * 1024]).await.unwrap() > 0);
+            let head = format!(
+                "HTTP/1.1 {status} X\r\nretry-after: 7\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+        }
+    });
+    let (http, timeouts) = (Http::default(), Timeouts::default());
+    let passed_on = || {
+        http.forward(
+            &endpoint,
+            "chat",
+            "{}".into(),
+            "application/json",
+            &timeouts,
+        )
+    };
+    let limited = passed_on().await.unwrap();
+    assert_eq!(limited.status, 429);
+    assert_eq!(limited.retry_after, Some(Duration::from_secs(7)));
+    assert_eq!(passed_on().await.unwrap().status, 500);
+    for _ in 0..2 {
+        let error = passed_on().await.unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Protocol, "{error}");
+    }
+}
+
+#[tokio::test]
 async fn what_nobody_hears_in_pieces_comes_whole_from_a_server_nearby() {
     let server = Server::start([good()]).await;
     let mut request = asked();

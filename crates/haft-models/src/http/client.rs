@@ -104,8 +104,8 @@ impl Http {
     }
 
     /// Sends `body` to `path` below the endpoint and takes any answer, so that it can be passed on.
-    /// Only one that points elsewhere is an error, as nobody further on could follow it, and a page
-    /// of HTML that calls itself a success.
+    /// Only one that points elsewhere is an error, as nobody further on could follow it, and what calls
+    /// itself a success and is a page of HTML or nothing at all.
     pub async fn forward(
         &self,
         endpoint: &Endpoint,
@@ -121,8 +121,9 @@ impl Http {
         if answer.status.is_success() && is_page(&answer) {
             return Err(not_an_answer("text/html"));
         }
-        let is_empty = answer.header(CONTENT_LENGTH) == Some("0");
-        if answer.status.is_informational() || answer.status == StatusCode::NO_CONTENT || is_empty {
+        let is_empty = answer.status == StatusCode::NO_CONTENT
+            || answer.status.is_success() && answer.header(CONTENT_LENGTH) == Some("0");
+        if answer.status.is_informational() || is_empty {
             let words = format!("the answer is empty (status {})", answer.status.as_u16());
             return Err(ModelError::new(ModelErrorKind::Protocol, words));
         }

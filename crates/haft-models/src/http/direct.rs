@@ -186,7 +186,10 @@ impl Direct {
     }
 
     fn forget(&self, place: &str) {
-        self.kept().remove(place);
+        // The place itself stays for whoever cleans up: there is one as long as there are places.
+        if let Some(kept) = self.kept().get_mut(place) {
+            kept.clear();
+        }
     }
 
     /// Closes connections that nobody has used for too long, until there are none.
