@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Every room and the rooms that it may know.
-const ROOMS: [(&str, &[&str]); 9] = [
+const ROOMS: [(&str, &[&str]); 11] = [
     ("haft-core", &[]),
     ("haft-macros", &[]),
     ("haft-hydrate", &["haft-core"]),
@@ -17,6 +17,8 @@ const ROOMS: [(&str, &[&str]); 9] = [
     ),
     ("haft-models", &["haft-catalog", "haft-core"]),
     ("haft-builtin", &["haft-catalog", "haft-core"]),
+    ("haft-files", &[]),
+    ("haft-mcp", &["haft-core", "haft-files"]),
     (
         "haft",
         &[

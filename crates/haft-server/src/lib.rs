@@ -35,7 +35,6 @@ mod models;
 mod options;
 mod orphans;
 mod plan;
-mod private_file;
 mod sealed;
 mod server;
 mod stream;

@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use haft_files::{PrivateFile, Unreadable};
 use serde::{Deserialize, Serialize};
 
 use super::key::{Key, KeySecret, KeyState, NewKey, is_tenant};
 use crate::app::now;
-use crate::private_file::{PrivateFile, Unreadable};
 
 /// What it is called, in the data folder.
 const NAME: &str = "keys.json";

@@ -6,11 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use haft_files::{PrivateFile, Unreadable};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Serialize};
 
 use super::{KEY_BYTES, KEY_ID_BYTES, SealingKeys};
-use crate::private_file::{PrivateFile, Unreadable};
 
 const VERSION: u32 = 1;
 

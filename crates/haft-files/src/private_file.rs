@@ -9,14 +9,27 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// A file and what stands beside it while it is changed.
+///
+/// ```
+/// use haft_files::PrivateFile;
+///
+/// # let folder = std::env::temp_dir().join(format!("private-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// let file = PrivateFile::new(folder.join("secrets.json"));
+/// let lock = file.lock()?;
+/// file.replace(&lock, b"{}")?;
+/// assert_eq!(file.read(1024).ok().flatten().as_deref(), Some(&b"{}"[..]));
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone)]
-pub(crate) struct PrivateFile {
+pub struct PrivateFile {
     path: PathBuf,
 }
 
 /// Why it could not be read.
 #[derive(Debug)]
-pub(crate) enum Unreadable {
+pub enum Unreadable {
     /// What the system says.
     Io(io::Error),
     /// Others can read or write it.
@@ -32,21 +45,24 @@ impl From<io::Error> for Unreadable {
 }
 
 /// Held while the file is changed.
-pub(crate) struct Locked {
+#[derive(Debug)]
+pub struct Locked {
     _lock: File,
 }
 
 impl PrivateFile {
-    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+    /// The file at this path. It need not be there.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// What it holds; none if it is not there.
-    pub(crate) fn read(&self, most_bytes: u64) -> Result<Option<Vec<u8>>, Unreadable> {
+    pub fn read(&self, most_bytes: u64) -> Result<Option<Vec<u8>>, Unreadable> {
         let is_not_there = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
         let metadata = match fs::metadata(&self.path) {
             Err(error) if is_not_there(&error) => return Ok(None),
@@ -72,7 +88,7 @@ impl PrivateFile {
     }
 
     /// Waits until nobody else changes it.
-    pub(crate) fn lock(&self) -> io::Result<Locked> {
+    pub fn lock(&self) -> io::Result<Locked> {
         let path = self.beside("lock");
         let lock = private().create(true).truncate(false).open(&path)?;
         give_to_owner_of(self.folder(), &path);
@@ -81,7 +97,7 @@ impl PrivateFile {
     }
 
     /// Writes the file beside its place and moves it there, so that no crash leaves half of it.
-    pub(crate) fn replace(&self, _locked: &Locked, bytes: &[u8]) -> io::Result<()> {
+    pub fn replace(&self, _locked: &Locked, bytes: &[u8]) -> io::Result<()> {
         let new = self.beside("new");
         // Left behind by a process that died; nobody else writes while the lock is held.
         match fs::remove_file(&new) {
@@ -160,3 +176,54 @@ fn give_to_owner_of(folder: &Path, file: &Path) {
 
 #[cfg(not(unix))]
 fn give_to_owner_of(_folder: &Path, _file: &Path) {}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_not_there_is_none_and_what_was_written_last_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = PrivateFile::new(folder.path().join("keys"));
+        assert!(file.read(10).unwrap().is_none());
+        let lock = file.lock().unwrap();
+        file.replace(&lock, b"first").unwrap();
+        file.replace(&lock, b"second").unwrap();
+        assert_eq!(file.read(10).unwrap().as_deref(), Some(&b"second"[..]));
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = PrivateFile::new(folder.path().join("keys"));
+        file.replace(&file.lock().unwrap(), b"eleven byte").unwrap();
+        assert!(matches!(file.read(10), Err(Unreadable::TooLarge)));
+        assert!(file.read(11).is_ok());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_others_can_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let file = PrivateFile::new(folder.path().join("keys"));
+        file.replace(&file.lock().unwrap(), b"secret").unwrap();
+        let mode = |mode| {
+            fs::set_permissions(file.path(), fs::Permissions::from_mode(mode)).unwrap();
+            file.read(10)
+        };
+        assert!(matches!(mode(0o640), Err(Unreadable::TooOpen)));
+        assert!(mode(0o600).is_ok());
+    }
+
+    #[test]
+    fn what_a_process_left_half_written_is_no_obstacle() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = PrivateFile::new(folder.path().join("keys"));
+        fs::write(folder.path().join("keys.new"), b"half").unwrap();
+        file.replace(&file.lock().unwrap(), b"whole").unwrap();
+        assert_eq!(file.read(10).unwrap().as_deref(), Some(&b"whole"[..]));
+    }
+}

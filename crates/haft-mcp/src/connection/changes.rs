@@ -1,0 +1,85 @@
+//! The notices that a server's tools changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{ErrorCode, SubscriptionFilter};
+use rmcp::service::{Peer, RoleClient, ServiceError};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::traffic::Traffic;
+
+/// The first and the longest wait before a subscription is opened again.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// Tells that the tools of a server may have changed. Notices that come faster than they are read
+/// count as one.
+#[derive(Debug)]
+pub struct Changes(watch::Receiver<u64>);
+
+impl Changes {
+    pub(super) fn new(mut notices: watch::Receiver<u64>) -> Self {
+        notices.mark_unchanged();
+        Self(notices)
+    }
+
+    /// Waits for the next change; `false` when the connection is gone and there will be none.
+    pub async fn next(&mut self) -> bool {
+        self.0.changed().await.is_ok()
+    }
+}
+
+/// Keeps a subscription to changes open, as the modern era wants it.
+#[derive(Debug)]
+pub(super) struct Listener(JoinHandle<()>);
+
+impl Listener {
+    pub(super) fn start(
+        peer: Peer<RoleClient>,
+        traffic: Arc<Traffic>,
+        acknowledge: Duration,
+    ) -> Self {
+        Self(tokio::spawn(listen(peer, traffic, acknowledge)))
+    }
+
+    pub(super) fn stop(&self) {
+        self.0.abort();
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+async fn listen(peer: Peer<RoleClient>, traffic: Arc<Traffic>, acknowledge: Duration) {
+    let mut wait = FIRST_WAIT;
+    let mut is_first = true;
+    while !peer.is_transport_closed() {
+        let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        match tokio::time::timeout(acknowledge, peer.listen(filter)).await {
+            Ok(Ok(mut subscription)) => {
+                if subscription.acknowledged().tools_list_changed != Some(true) {
+                    // It will not tell. The time to live of the list is all there is.
+                    return;
+                }
+                if !std::mem::take(&mut is_first) {
+                    // Whatever changed meanwhile was not told.
+                    traffic.note_change();
+                }
+                wait = FIRST_WAIT;
+                // The notices themselves are counted before they come here.
+                while let Ok(Some(_)) = subscription.next().await {}
+            }
+            Ok(Err(ServiceError::McpError(error))) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                return;
+            }
+            Ok(Err(_)) | Err(_) => {}
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}

@@ -1,0 +1,246 @@
+//! The seam behind the gateway: whoever has the tools.
+//!
+//! In production that is the catalogue: tools, and nothing else. The protocol has more (prompts,
+//! resources, completion, logging), which a backend may offer by saying so in its [`Features`]; what it
+//! does not offer, the gateway does not declare and answers with "method not found".
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+
+use super::caller::Caller;
+use super::context::CallContext;
+use super::input::{Input, InputKind, Reply};
+use super::outcome::{
+    CallOutcome, Completion, ListedPrompt, ListedResource, Listing, PromptOutcome, ReadOutcome,
+};
+use super::tool::{ListedTool, ToolList};
+
+/// Whoever has the tools.
+///
+/// Only [`identity`](Self::identity), [`tools`](Self::tools), [`find_tool`](Self::find_tool) and
+/// [`call`](Self::call) must be there. A call that is no longer wanted is told so through
+/// [`CallContext::cancel`]; five seconds later it is dropped.
+pub trait Backend: Send + Sync + 'static {
+    /// Who answers.
+    fn identity(&self) -> Identity;
+
+    /// What there is besides tools.
+    fn features(&self) -> Features {
+        Features::default()
+    }
+
+    /// All tools that this caller may use, always in the same order. It may wait for servers that have
+    /// not been heard of yet, but not for ever.
+    fn tools(
+        &self,
+        caller: &Caller,
+    ) -> impl Future<Output = Result<Arc<ToolList>, BackendError>> + Send;
+
+    /// One of these tools, from what is known now, without waiting.
+    fn find_tool(&self, caller: &Caller, name: &str) -> Option<Arc<ListedTool>>;
+
+    /// Calls a tool.
+    fn call(
+        &self,
+        request: CallRequest,
+        context: CallContext,
+    ) -> impl Future<Output = Result<Reply<CallOutcome>, BackendError>> + Send;
+
+    /// Hears of changes from now on; none if nothing ever changes.
+    fn changes(&self) -> Option<broadcast::Receiver<Change>> {
+        None
+    }
+
+    /// All prompts.
+    fn prompts(
+        &self,
+        _caller: &Caller,
+    ) -> impl Future<Output = Result<Listing<ListedPrompt>, BackendError>> + Send {
+        std::future::ready(Err(BackendError::Unsupported))
+    }
+
+    /// One prompt, filled in.
+    fn prompt(
+        &self,
+        _request: PromptRequest,
+        _context: CallContext,
+    ) -> impl Future<Output = Result<Reply<PromptOutcome>, BackendError>> + Send {
+        std::future::ready(Err(BackendError::Unsupported))
+    }
+
+    /// All resources.
+    fn resources(
+        &self,
+        _caller: &Caller,
+    ) -> impl Future<Output = Result<Listing<ListedResource>, BackendError>> + Send {
+        std::future::ready(Err(BackendError::Unsupported))
+    }
+
+    /// All families of resources.
+    fn resource_templates(
+        &self,
+        _caller: &Caller,
+    ) -> impl Future<Output = Result<Listing<ListedResource>, BackendError>> + Send {
+        std::future::ready(Err(BackendError::Unsupported))
+    }
+
+    /// What a resource holds.
+    fn read(
+        &self,
+        _request: ReadRequest,
+        _context: CallContext,
+    ) -> impl Future<Output = Result<Reply<ReadOutcome>, BackendError>> + Send {
+        std::future::ready(Err(BackendError::Unsupported))
+    }
+
+    /// Whether changes of this resource are told ([`Change::Resource`]).
+    fn watches(&self, _caller: &Caller, _uri: &str) -> bool {
+        false
+    }
+
+    /// Suggestions for what is being typed.
+    fn complete(
+        &self,
+        _request: CompletionRequest,
+        _caller: &Caller,
+    ) -> impl Future<Output = Result<Completion, BackendError>> + Send {
+        std::future::ready(Err(BackendError::Unsupported))
+    }
+}
+
+/// Who answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The program.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// For people.
+    pub title: Option<String>,
+    /// What a model should know about these tools as a whole.
+    pub instructions: Option<String>,
+}
+
+impl Identity {
+    /// A program and its version.
+    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: version.into(),
+            title: None,
+            instructions: None,
+        }
+    }
+}
+
+/// What a backend has besides tools. Nothing, unless it says so.
+// Each is a capability of the protocol, declared or not.
+#[allow(clippy::struct_excessive_bools)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Features {
+    /// Prompts.
+    pub prompts: bool,
+    /// Resources and their templates.
+    pub resources: bool,
+    /// Completion of arguments.
+    pub completion: bool,
+    /// Log messages of running calls ([`CallContext::log`]).
+    pub logging: bool,
+}
+
+/// Something is different from now on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The list of resources.
+    Resources,
+    /// What the resource at this address holds.
+    Resource(String),
+}
+
+/// A call.
+#[derive(Debug, Clone)]
+pub struct CallRequest {
+    /// The tool.
+    pub tool: Arc<ListedTool>,
+    /// What it is called with. Checked against its schema if the gateway was given a validator.
+    pub arguments: Map<String, Value>,
+    /// What earlier rounds brought.
+    pub input: Input,
+}
+
+/// A prompt that is wanted.
+#[derive(Debug, Clone)]
+pub struct PromptRequest {
+    /// Its name.
+    pub name: String,
+    /// What it is to be filled in with.
+    pub arguments: Map<String, Value>,
+    /// What earlier rounds brought.
+    pub input: Input,
+}
+
+/// A resource that is wanted.
+#[derive(Debug, Clone)]
+pub struct ReadRequest {
+    /// Its address.
+    pub uri: String,
+    /// What earlier rounds brought.
+    pub input: Input,
+}
+
+/// A text that is being typed.
+#[derive(Debug, Clone)]
+pub struct CompletionRequest {
+    /// For which prompt, or for which template of addresses.
+    pub of: CompletionOf,
+    /// For which argument.
+    pub argument: String,
+    /// What is there so far.
+    pub value: String,
+}
+
+/// What an argument belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompletionOf {
+    /// A prompt with this name.
+    Prompt(String),
+    /// A family of resources with this template.
+    Resource(String),
+}
+
+/// Why a backend has no answer. What a tool itself could not do is no such error but a
+/// [`CallOutcome::error`], which the model reads.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BackendError {
+    /// There is no such tool.
+    #[error("unknown tool `{0}`")]
+    UnknownTool(String),
+    /// There is no such prompt.
+    #[error("unknown prompt `{0}`")]
+    UnknownPrompt(String),
+    /// There is no such resource.
+    #[error("unknown resource `{0}`")]
+    UnknownResource(String),
+    /// The request makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// The client would have to be able to answer such questions, and did not say that it is.
+    #[error("the client does not offer {0}")]
+    MissingCapability(InputKind),
+    /// The backend has nothing of the kind.
+    #[error("not supported here")]
+    Unsupported,
+    /// It was told to stop.
+    #[error("cancelled")]
+    Cancelled,
+    /// It could not, for no fault of the caller's. The text is sent to the client.
+    #[error("{0}")]
+    Failed(String),
+}

@@ -1,0 +1,372 @@
+//! Three stable tools in front of all others, for clients that cannot hold back definitions.
+//!
+//! The list never changes as a side effect of a search: found tools are called through `call_tool`, not
+//! added to the list.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, LazyLock};
+
+use haft_core::brief_of;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::outcome::CallOutcome;
+use super::search::Search;
+use super::tool::ListedTool;
+
+pub(super) const SEARCH: &str = "search_tools";
+pub(super) const DESCRIBE: &str = "describe_tool";
+pub(super) const CALL: &str = "call_tool";
+
+/// How many tools a search gives if nobody says, and at most.
+const LIMIT: usize = 8;
+const MAX_LIMIT: usize = 25;
+/// How many tools are described at once.
+const MAX_DESCRIBED: usize = 10;
+/// How much of a query is read.
+const MAX_QUERY_CHARS: usize = 1_000;
+/// How many near names help.
+const SUGGESTIONS: usize = 3;
+
+/// The three tools, as they are listed.
+pub(super) static TOOLS: LazyLock<[Arc<ListedTool>; 3]> = LazyLock::new(|| {
+    let tool = |name: &str, description: &str, schema: Value, annotations: Value| {
+        let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let tool = ListedTool::new(name, object(schema)).described(description);
+        Arc::new(tool.annotated(object(annotations)))
+    };
+    [
+        tool(
+            SEARCH,
+            "Finds tools by what they do or by name. Many more tools exist than are listed: search here first. \
+             Then read what a tool takes with `describe_tool` and run it with `call_tool`.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string", "description": "What the tool should do, or its name"},
+                    "server": {"type": "string", "description": "Only tools of this server"},
+                    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": LIMIT},
+                    "detail": {
+                        "type": "string",
+                        "enum": ["names", "brief", "full"],
+                        "default": "brief",
+                        "description": "`full` includes the schemas"
+                    }
+                },
+                "required": ["query"],
+                "additionalProperties": false
+            }),
+            json!({"readOnlyHint": true, "openWorldHint": false}),
+        ),
+        tool(
+            DESCRIBE,
+            "Describes tools in full, with the schemas of what they take and give.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "names": {
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "minItems": 1,
+                        "maxItems": MAX_DESCRIBED
+                    }
+                },
+                "required": ["names"],
+                "additionalProperties": false
+            }),
+            json!({"readOnlyHint": true, "openWorldHint": false}),
+        ),
+        tool(
+            CALL,
+            "Runs a tool that `search_tools` found, and gives its result.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "arguments": {"type": "object", "description": "As `describe_tool` says"}
+                },
+                "required": ["name"],
+                "additionalProperties": false
+            }),
+            json!({}),
+        ),
+    ]
+});
+
+/// One of the three.
+pub(super) fn find(name: &str) -> Option<&'static Arc<ListedTool>> {
+    TOOLS.iter().find(|tool| tool.name == name)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SearchArguments {
+    query: String,
+    server: Option<String>,
+    limit: Option<usize>,
+    #[serde(default)]
+    detail: Detail,
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Detail {
+    Names,
+    #[default]
+    Brief,
+    Full,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DescribeArguments {
+    names: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallArguments {
+    name: String,
+    #[serde(default)]
+    arguments: Map<String, Value>,
+}
+
+/// Reads arguments; what is wrong with them is for the model.
+fn read<T: DeserializeOwned>(tool: &str, arguments: Map<String, Value>) -> Result<T, String> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| format!("invalid arguments for `{tool}`: {error}"))
+}
+
+/// `search_tools`
+pub(super) fn search(
+    arguments: Map<String, Value>,
+    tools: &[Arc<ListedTool>],
+    search: &dyn Search,
+) -> CallOutcome {
+    let wanted: SearchArguments = match read(SEARCH, arguments) {
+        Ok(wanted) => wanted,
+        Err(text) => return CallOutcome::error(text),
+    };
+    let chosen: Vec<Arc<ListedTool>> = match &wanted.server {
+        None => tools.to_vec(),
+        Some(server) => {
+            let of_server = |tool: &&Arc<ListedTool>| tool.server.as_ref() == Some(server);
+            let chosen: Vec<_> = tools.iter().filter(of_server).cloned().collect();
+            if chosen.is_empty() {
+                let servers = servers(tools);
+                return CallOutcome::error(format!("no tools of server `{server}`; {servers}"));
+            }
+            chosen
+        }
+    };
+    let limit = wanted.limit.unwrap_or(LIMIT).clamp(1, MAX_LIMIT);
+    let query: String = wanted.query.chars().take(MAX_QUERY_CHARS).collect();
+    let places = search.search(&query, &chosen, limit);
+    let found: Vec<&ListedTool> = places
+        .into_iter()
+        .filter_map(|at| chosen.get(at).map(Arc::as_ref))
+        .take(limit)
+        .collect();
+    let structured: Vec<Value> = found.iter().map(|it| entry(it, wanted.detail)).collect();
+    let structured = json!({"tools": structured, "total": chosen.len()});
+    if found.is_empty() {
+        let text = format!(
+            "nothing among {} tools fits; say it in other words. {}",
+            chosen.len(),
+            capitalised(&servers(tools))
+        );
+        return CallOutcome::text(text).with_structured(structured);
+    }
+    let lines: Vec<String> = found.iter().map(|it| line(it, wanted.detail)).collect();
+    let blank = if matches!(wanted.detail, Detail::Full) {
+        "\n\n"
+    } else {
+        "\n"
+    };
+    CallOutcome::text(lines.join(blank)).with_structured(structured)
+}
+
+/// `describe_tool`: plain text, which every client shows to its model.
+pub(super) fn describe(arguments: Map<String, Value>, tools: &[Arc<ListedTool>]) -> CallOutcome {
+    let wanted: DescribeArguments = match read(DESCRIBE, arguments) {
+        Ok(wanted) => wanted,
+        Err(text) => return CallOutcome::error(text),
+    };
+    let count = wanted.names.len();
+    if count == 0 || count > MAX_DESCRIBED {
+        return CallOutcome::error(format!(
+            "invalid arguments for `{DESCRIBE}`: `names` takes 1 to {MAX_DESCRIBED} names, not {count}"
+        ));
+    }
+    let mut known = 0;
+    let texts: Vec<String> = wanted
+        .names
+        .iter()
+        .map(|name| {
+            if let Some(tool) = tools.iter().find(|tool| tool.name == *name) {
+                known += 1;
+                in_full(tool)
+            } else {
+                unknown(name, tools)
+            }
+        })
+        .collect();
+    let outcome = CallOutcome::text(texts.join("\n\n"));
+    CallOutcome {
+        is_error: known == 0,
+        ..outcome
+    }
+}
+
+/// The tool that `call_tool` is to call, and with what.
+pub(super) fn target(
+    arguments: Map<String, Value>,
+) -> Result<(String, Map<String, Value>), String> {
+    let wanted: CallArguments = read(CALL, arguments)?;
+    Ok((wanted.name, wanted.arguments))
+}
+
+/// What to say about a name that no tool has.
+pub(super) fn unknown(name: &str, tools: &[Arc<ListedTool>]) -> String {
+    let near = near(name, tools);
+    let hint = if near.is_empty() {
+        String::new()
+    } else {
+        let quoted: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+        format!(" did you mean {}?", quoted.join(" or "))
+    };
+    let name: String = name.chars().take(100).collect();
+    format!("unknown tool `{name}`;{hint} `{SEARCH}` finds tools by what they do")
+}
+
+/// The names most like it, the best first.
+fn near<'t>(wanted: &str, tools: &'t [Arc<ListedTool>]) -> Vec<&'t str> {
+    let wanted: String = wanted.chars().take(100).collect::<String>().to_lowercase();
+    // The label in front is the same for many; how much may differ is up to what follows it.
+    let own = wanted.rsplit("__").next().unwrap_or_default();
+    let tolerance = (own.chars().count() / 3).max(2);
+    let mut found: Vec<(usize, &str)> = tools
+        .iter()
+        .filter_map(|tool| {
+            let name = tool.name.to_lowercase();
+            let distance = strsim::osa_distance(&wanted, &name);
+            // `read` for `files__read`: a part of the name is as good as a slip of the pen.
+            let is_part = wanted.len() >= 3 && name.contains(&wanted);
+            let distance = if is_part {
+                distance.min(tolerance)
+            } else {
+                distance
+            };
+            (distance <= tolerance).then_some((distance, tool.name.as_str()))
+        })
+        .collect();
+    found.sort_by_key(|&(distance, _)| distance);
+    found.truncate(SUGGESTIONS);
+    found.into_iter().map(|(_, name)| name).collect()
+}
+
+fn servers(tools: &[Arc<ListedTool>]) -> String {
+    let mut labels: Vec<&str> = Vec::new();
+    for label in tools.iter().filter_map(|tool| tool.server.as_deref()) {
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    if labels.is_empty() {
+        return "there are no servers, only tools of haft itself".into();
+    }
+    format!("the servers are: {}", labels.join(", "))
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string());
+    first.unwrap_or_default() + chars.as_str()
+}
+
+fn summary(tool: &ListedTool) -> String {
+    let text = tool.description.as_deref().or(tool.title.as_deref());
+    brief_of(text.unwrap_or_default())
+}
+
+/// A found tool for programs.
+fn entry(tool: &ListedTool, detail: Detail) -> Value {
+    let mut entry = json!({"name": tool.name});
+    if let Some(server) = &tool.server {
+        entry["server"] = json!(server);
+    }
+    match detail {
+        Detail::Names => {}
+        Detail::Brief => entry["summary"] = json!(summary(tool)),
+        Detail::Full => {
+            entry["description"] = json!(tool.description);
+            entry["inputSchema"] = Value::Object((*tool.input_schema).clone());
+            if let Some(schema) = &tool.output_schema {
+                entry["outputSchema"] = Value::Object((**schema).clone());
+            }
+        }
+    }
+    entry
+}
+
+/// A found tool for the model.
+fn line(tool: &ListedTool, detail: Detail) -> String {
+    match detail {
+        Detail::Names => tool.name.clone(),
+        Detail::Full => in_full(tool),
+        Detail::Brief => {
+            let mut line = tool.name.clone();
+            if let Some(server) = &tool.server {
+                let _ = write!(line, " ({server})");
+            }
+            let summary = summary(tool);
+            if !summary.is_empty() {
+                let _ = write!(line, ": {summary}");
+            }
+            line
+        }
+    }
+}
+
+fn in_full(tool: &ListedTool) -> String {
+    let mut text = format!("# {}\n", tool.name);
+    if let Some(server) = &tool.server {
+        let _ = writeln!(text, "Server: {server}");
+    }
+    if let Some(description) = &tool.description {
+        let _ = writeln!(text, "{}", description.trim());
+    }
+    let json = |schema: &Map<String, Value>| json!(schema).to_string();
+    let _ = write!(text, "Input schema: {}", json(&tool.input_schema));
+    if let Some(schema) = &tool.output_schema {
+        let _ = write!(text, "\nOutput schema: {}", json(schema));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_three_definitions_are_small() {
+        let bytes: usize = TOOLS.iter().map(|tool| tool.weight()).sum();
+        // 700 tokens are the bound; a token of such text has well over three bytes.
+        assert!(bytes < 2_000, "{bytes} bytes");
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_finds_the_name() {
+        let tool = |name: &str| Arc::new(ListedTool::new(name, Map::new()));
+        let tools = [tool("get_weather"), tool("files__read"), tool("ping")];
+        assert_eq!(near("get_wether", &tools), ["get_weather"]);
+        assert_eq!(near("read", &tools), ["files__read"]);
+        assert!(near("something_else_entirely", &tools).is_empty());
+        assert!(near("files__what", &tools).is_empty());
+        assert_eq!(
+            unknown("Pong", &tools),
+            "unknown tool `Pong`; did you mean `ping`? `search_tools` finds tools by what they do"
+        );
+    }
+}

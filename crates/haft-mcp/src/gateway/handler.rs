@@ -1,0 +1,516 @@
+//! The gateway as the protocol library sees it: one handler for each client.
+
+// Logging and subscriptions to single resources are deprecated by the protocol; clients of the older
+// revisions still have them.
+#![expect(deprecated)]
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rmcp::ErrorData;
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorCode,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    InitializeResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, Reference, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+use tokio::task::AbortHandle;
+
+use super::backend::{
+    Backend, BackendError, CallRequest, Change, CompletionOf, CompletionRequest, PromptRequest,
+    ReadRequest,
+};
+use super::caller::Caller;
+use super::context::LogLevel;
+use super::gateway::Gateway;
+use super::input::{Answer, Input};
+use super::job::{Finished, ForWhom, Work};
+use super::line::{self, Line};
+use super::outcome::CallOutcome;
+use super::rounds::{Request, Round, Rounds};
+use super::state::Bound;
+use super::target::{self, Target};
+use super::watch::{Watch, Watched};
+use super::{convert, facade, pages};
+
+/// How many resources one client may watch.
+const WATCHED: usize = 1_024;
+/// How many listeners may be on their way in at once on one connection.
+const LISTENERS: usize = 64;
+
+/// One client's view of the gateway: for a connection or a session in the legacy era and over standard
+/// input, for a single request in the modern era over HTTP.
+pub(super) struct Handler<B> {
+    gateway: Gateway<B>,
+    caller: Caller,
+    log_level: Mutex<LogLevel>,
+    watched: Watched,
+    /// Opened before the client is told that it is heard, so that no change falls between.
+    opened: Mutex<Vec<broadcast::Receiver<Change>>>,
+    watch: Mutex<Option<AbortOnDrop>>,
+}
+
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl<B: Backend> Handler<B> {
+    pub(super) fn new(gateway: Gateway<B>, caller: Caller) -> Self {
+        Self {
+            gateway,
+            caller,
+            log_level: Mutex::new(LogLevel::Info),
+            watched: Watched::default(),
+            opened: Mutex::default(),
+            watch: Mutex::default(),
+        }
+    }
+
+    fn backend(&self) -> &B {
+        &self.gateway.core.backend
+    }
+
+    /// Starts to hear of changes.
+    fn open_changes(&self) -> bool {
+        let Some(changes) = self.backend().changes() else {
+            return false;
+        };
+        let mut opened = lock(&self.opened);
+        if opened.len() < LISTENERS {
+            opened.push(changes);
+        }
+        true
+    }
+
+    /// Hears of changes since they were opened. Any of the opened ones will do: none is younger than
+    /// the request that asks.
+    fn changes(&self) -> Option<broadcast::Receiver<Change>> {
+        let opened = lock(&self.opened).pop();
+        opened.or_else(|| self.backend().changes())
+    }
+
+    /// Runs a request through its rounds.
+    async fn run(
+        &self,
+        context: RequestContext<RoleServer>,
+        work: Work,
+        label: Option<String>,
+        bound: Bound,
+        (answers, state): (BTreeMap<String, Answer>, Option<String>),
+    ) -> Result<Round, ErrorData> {
+        let logging = self.backend().features().logging;
+        let log_level = logging.then(|| *lock(&self.log_level));
+        let (line, client, trace) = Line::new(context, log_level);
+        let request = Request {
+            work,
+            whom: ForWhom {
+                caller: self.caller.clone(),
+                client,
+                trace,
+            },
+            label,
+            bound,
+            answers,
+            state,
+        };
+        let core = &self.gateway.core;
+        let rounds = Rounds {
+            backend: &core.backend,
+            sealer: &core.sealer,
+            parked: &core.parked,
+        };
+        tokio::select! {
+            round = rounds.run(request, line) => round,
+            () = core.closing.cancelled() => {
+                Err(ErrorData::internal_error("the server is shutting down", None))
+            }
+        }
+    }
+
+    fn bound(&self, method: &str, name: &str, arguments: &Map<String, Value>) -> Bound {
+        let subset = self.gateway.narrowed.as_ref();
+        let subset = subset.map(|narrowed| narrowed.name.as_str());
+        Bound::to(&self.caller, subset, method, name, arguments)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The answers, each of which must be an object.
+fn answers(responses: Option<InputResponses>) -> Result<BTreeMap<String, Answer>, ErrorData> {
+    let responses = responses.unwrap_or_default().into_iter();
+    responses
+        .map(|(key, value)| {
+            if let Value::Object(object) = value {
+                return Ok((key, Answer::new(object)));
+            }
+            let key: String = key.chars().take(100).collect();
+            let text = format!("`inputResponses`: the answer `{key}` must be an object");
+            Err(ErrorData::invalid_params(text, None))
+        })
+        .collect()
+}
+
+fn cursor(request: Option<PaginatedRequestParams>) -> Option<String> {
+    request.and_then(|request| request.cursor)
+}
+
+fn unsupported() -> ErrorData {
+    convert::error(&BackendError::Unsupported, true)
+}
+
+/// A page of a list; older revisions know nothing of keeping it.
+macro_rules! page_result {
+    ($result:ident, $items:expr, $next:expr, $hints:expr, $modern:expr) => {{
+        let mut result = $result::with_all_items($items);
+        result.next_cursor = $next;
+        if $modern {
+            result.ttl_ms = Some(convert::ttl($hints));
+            result.cache_scope = Some(convert::scope($hints));
+        }
+        result
+    }};
+}
+
+/// A round that ended with something of another kind; it cannot, but nobody should fall over it.
+fn mixed_up() -> ErrorData {
+    ErrorData::internal_error("the request ended as another one", None)
+}
+
+impl<B: Backend> ServerHandler for Handler<B> {
+    fn get_info(&self) -> ServerConfig {
+        let identity = self.backend().identity();
+        let features = self.backend().features();
+        let changes = self.backend().changes().is_some().then_some(true);
+        let mut capabilities = ServerCapabilities::builder().enable_tools().build();
+        if let Some(tools) = &mut capabilities.tools {
+            tools.list_changed = changes;
+        }
+        if features.prompts {
+            let prompts = capabilities.prompts.get_or_insert_default();
+            prompts.list_changed = changes;
+        }
+        if features.resources {
+            let resources = capabilities.resources.get_or_insert_default();
+            resources.list_changed = changes;
+            resources.subscribe = changes;
+        }
+        if features.completion {
+            capabilities.completions = Some(Map::new());
+        }
+        if features.logging {
+            capabilities.logging = Some(Map::new());
+        }
+        let mut program = Implementation::new(identity.name, identity.version);
+        program.title = identity.title;
+        let mut config = ServerConfig::new(capabilities).with_server_info(program);
+        config.instructions = identity.instructions;
+        config
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.open_changes();
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let Some(changes) = self.changes() else {
+            return;
+        };
+        let watch = Watch::new(self.gateway.clone(), self.caller.clone(), changes);
+        let task = tokio::spawn(watch.tell(context.peer, self.watched.clone()));
+        // A client that says it twice has one watch all the same.
+        *lock(&self.watch) = Some(AbortOnDrop(task.abort_handle()));
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let modern = line::is_modern(&context);
+        let visible = self.gateway.visible(&self.caller).await;
+        let visible = visible.map_err(|error| convert::error(&error, modern))?;
+        let core = &self.gateway.core;
+        let listed = core.mode.listed(&visible.tools);
+        let cursor = cursor(request);
+        let (tools, next) = pages::page(listed, |it| &it.name, cursor.as_deref(), core.page_size)?;
+        let tools = tools.iter().map(|tool| convert::tool(tool)).collect();
+        Ok(page_result!(
+            ListToolsResult,
+            tools,
+            next,
+            visible.hints,
+            modern
+        ))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        if let Some(tool) = self.gateway.find(&self.caller, name) {
+            return Some(convert::tool(&tool));
+        }
+        facade::find(name).map(|tool| convert::tool(tool))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let modern = line::is_modern(&context);
+        let arguments = request.arguments.unwrap_or_default();
+        let bound = self.bound("tools/call", &request.name, &arguments);
+        let input = (answers(request.input_responses)?, request.request_state);
+        let target = target::find(&self.gateway, &self.caller, &request.name, arguments).await;
+        let (tool, arguments) = match target.map_err(|error| convert::error(&error, modern))? {
+            Target::Tool(tool, arguments) => (tool, arguments),
+            Target::Answered(outcome) => return Ok(convert::call_result(outcome).into()),
+        };
+        let label = tool.server.clone();
+        let work = Work::Call(CallRequest {
+            tool,
+            arguments,
+            input: Input::default(),
+        });
+        match self.run(context, work, label, bound, input).await? {
+            Round::Complete(Finished::Call(outcome)) => Ok(convert::call_result(outcome).into()),
+            Round::Complete(_) => Err(mixed_up()),
+            Round::Needs(result) => Ok(result.into()),
+            Round::Refused(text) => Ok(convert::call_result(CallOutcome::error(text)).into()),
+        }
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        if !self.open_changes() {
+            return None;
+        }
+        let mut accepted = requested.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.retain(|uri| self.backend().watches(&self.caller, uri));
+        }
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        if let Some(changes) = self.changes() {
+            let watch = Watch::new(self.gateway.clone(), self.caller.clone(), changes);
+            watch.tell_listener(context).await;
+        }
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        if !self.backend().features().prompts {
+            return Err(unsupported());
+        }
+        let modern = line::is_modern(&context);
+        let listing = self.backend().prompts(&self.caller).await;
+        let listing = listing.map_err(|error| convert::error(&error, modern))?;
+        let (cursor, size) = (cursor(request), self.gateway.core.page_size);
+        let (items, next) = pages::page(listing.items, |it| &it.name, cursor.as_deref(), size)?;
+        let items = items.into_iter().map(convert::prompt).collect();
+        Ok(page_result!(
+            ListPromptsResult,
+            items,
+            next,
+            listing.hints,
+            modern
+        ))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if !self.backend().features().prompts {
+            return Err(unsupported());
+        }
+        let arguments = request.arguments.unwrap_or_default();
+        let bound = self.bound("prompts/get", &request.name, &arguments);
+        let input = (answers(request.input_responses)?, request.request_state);
+        let work = Work::Prompt(PromptRequest {
+            name: request.name,
+            arguments,
+            input: Input::default(),
+        });
+        match self.run(context, work, None, bound, input).await? {
+            Round::Complete(Finished::Prompt(outcome)) => {
+                Ok(convert::prompt_result(outcome).into())
+            }
+            Round::Complete(_) => Err(mixed_up()),
+            Round::Needs(result) => Ok(result.into()),
+            Round::Refused(text) => Err(ErrorData::invalid_request(text, None)),
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        if !self.backend().features().resources {
+            return Err(unsupported());
+        }
+        let modern = line::is_modern(&context);
+        let listing = self.backend().resources(&self.caller).await;
+        let listing = listing.map_err(|error| convert::error(&error, modern))?;
+        let (cursor, size) = (cursor(request), self.gateway.core.page_size);
+        let (items, next) = pages::page(listing.items, |it| &it.uri, cursor.as_deref(), size)?;
+        let items = items.into_iter().map(convert::resource).collect();
+        Ok(page_result!(
+            ListResourcesResult,
+            items,
+            next,
+            listing.hints,
+            modern
+        ))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        if !self.backend().features().resources {
+            return Err(unsupported());
+        }
+        let modern = line::is_modern(&context);
+        let listing = self.backend().resource_templates(&self.caller).await;
+        let listing = listing.map_err(|error| convert::error(&error, modern))?;
+        let (cursor, size) = (cursor(request), self.gateway.core.page_size);
+        let (items, next) = pages::page(listing.items, |it| &it.uri, cursor.as_deref(), size)?;
+        let items = items.into_iter().map(convert::template).collect();
+        Ok(page_result!(
+            ListResourceTemplatesResult,
+            items,
+            next,
+            listing.hints,
+            modern
+        ))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        if !self.backend().features().resources {
+            return Err(unsupported());
+        }
+        let modern = line::is_modern(&context);
+        let bound = self.bound("resources/read", &request.uri, &Map::new());
+        let input = (answers(request.input_responses)?, request.request_state);
+        let work = Work::Read(ReadRequest {
+            uri: request.uri,
+            input: Input::default(),
+        });
+        match self.run(context, work, None, bound, input).await? {
+            Round::Complete(Finished::Read(outcome)) => {
+                let mut result = convert::read_result(outcome)?;
+                if !modern {
+                    (result.ttl_ms, result.cache_scope) = (None, None);
+                }
+                Ok(result.into())
+            }
+            Round::Complete(_) => Err(mixed_up()),
+            Round::Needs(result) => Ok(result.into()),
+            Round::Refused(text) => Err(ErrorData::invalid_request(text, None)),
+        }
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if !self.backend().features().resources {
+            return Err(unsupported());
+        }
+        if !self.backend().watches(&self.caller, &request.uri) {
+            let error = BackendError::UnknownResource(request.uri);
+            return Err(convert::error(&error, false));
+        }
+        let mut watched = lock(&self.watched);
+        if watched.len() >= WATCHED {
+            let text =
+                format!("more than {WATCHED} resources are watched: unsubscribe from some first");
+            return Err(ErrorData::invalid_request(text, None));
+        }
+        watched.insert(request.uri);
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if !self.backend().features().resources {
+            return Err(unsupported());
+        }
+        lock(&self.watched).remove(&request.uri);
+        Ok(())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        if !self.backend().features().completion {
+            return Err(unsupported());
+        }
+        let of = match request.r#ref {
+            Reference::Prompt(prompt) => CompletionOf::Prompt(prompt.name),
+            Reference::Resource(resource) => CompletionOf::Resource(resource.uri),
+            _ => return Err(ErrorData::invalid_params("unknown kind of `ref`", None)),
+        };
+        let request = CompletionRequest {
+            of,
+            argument: request.argument.name,
+            value: request.argument.value,
+        };
+        let modern = line::is_modern(&context);
+        let completion = self.backend().complete(request, &self.caller).await;
+        let completion = completion.map_err(|error| convert::error(&error, modern))?;
+        Ok(CompleteResult::new(convert::completion(completion)))
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if !self.backend().features().logging || line::is_modern(&context) {
+            let method = "logging/setLevel";
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+        }
+        *lock(&self.log_level) = line::level(request.level);
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! The Model Context Protocol: servers whose tools haft calls, and haft's tools as a server.
+//!
+//! What comes in: servers from configuration, from code or from a request, and clients of the gateway.
+//! What goes out: tool definitions and outcomes in haft's own words. Nothing of the protocol library
+//! leaves this crate, and nothing waits for ever: every request has an idle limit and a hard one, every
+//! list and every message its size. One bad thing stays one bad thing: a malformed tool costs that tool,
+//! an unknown block that block, a dead server that server.
+
+mod connection;
+mod custom;
+mod error;
+pub mod gateway;
+mod header;
+mod http;
+mod line;
+mod listing;
+mod names;
+mod outcome;
+mod pins;
+mod process;
+mod render;
+mod secret;
+mod settings;
+mod sse;
+mod stdio;
+mod text;
+mod tool;
+mod traffic;
+mod wired;
+
+pub use connection::{
+    CallOptions, Changes, ConnectOptions, Connection, ServerIdentity, TraceContext,
+};
+pub use custom::{McpTransport, Notice, TransportError};
+pub use error::{Cause, Era, McpError, Phase, TransportKind};
+pub use http::HttpOptions;
+pub use listing::ToolList;
+pub use names::{Label, exposed_name, exposed_name_hashed};
+pub use outcome::{Audience, Block, BlockBody, Media, ToolOutcome};
+pub use pins::{Compared, Difference, PinError, PinFile, Standing, differences};
+pub use process::Launcher;
+pub use render::{RenderOptions, Rendered, capped};
+pub use secret::Secret;
+pub use settings::{
+    Approve, Defer, HttpKind, HttpSettings, Limits, Pin, Prefer, ServerConfig, ServerSettings,
+    SettingsError, StdioSettings, Timeouts, ToolConfig, ToolSettings, TransportSettings,
+    VariableLookup,
+};
+pub use text::visible;
+pub use tool::{Diagnostic, ToolDef, ToolHints};
+
+pub use reqwest::Url;

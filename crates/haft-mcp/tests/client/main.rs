@@ -1,0 +1,19 @@
+//! One connection against servers that behave, and servers that do not.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "../fake/brain.rs"]
+#[allow(unreachable_pub, clippy::print_stderr)]
+mod brain;
+mod calls;
+mod custom;
+mod http;
+mod kit;
+mod lists;
+mod opening;
+mod processes;
+mod sse;
+mod web;
+#[path = "../fake/words.rs"]
+#[allow(unreachable_pub)]
+mod words;
