@@ -17,6 +17,7 @@ mod listing;
 mod names;
 mod outcome;
 mod pins;
+mod pool;
 mod process;
 mod render;
 mod secret;
@@ -38,6 +39,10 @@ pub use listing::ToolList;
 pub use names::{Label, exposed_name, exposed_name_hashed};
 pub use outcome::{Audience, Block, BlockBody, Media, ToolOutcome};
 pub use pins::{Compared, Difference, PinError, PinFile, Standing, differences};
+pub use pool::{
+    CallLog, CallRecord, Guest, HeldTool, LabelTaken, McpTool, Pool, PoolBuilder, Server,
+    ServerTools, State,
+};
 pub use process::Launcher;
 pub use render::{RenderOptions, Rendered, capped};
 pub use secret::Secret;

@@ -25,6 +25,11 @@ impl Changes {
         Self(notices)
     }
 
+    /// Counts all notices that came so far as one that was heard.
+    pub fn mark_heard(&mut self) {
+        self.0.mark_unchanged();
+    }
+
     /// Waits for the next change; `false` when the connection is gone and there will be none.
     pub async fn next(&mut self) -> bool {
         self.0.changed().await.is_ok()

@@ -1,0 +1,230 @@
+//! Many servers, each connected to when it is needed.
+//!
+//! What comes in: settings of servers, at the start, from code at any time, or from one request. What
+//! goes out: for each a [`Server`] that can be asked for its tools and called at any time. Behind it
+//! connections come and go; a server that is down is that server's matter alone. Nothing here is
+//! started before somebody needs it, unless its settings say so.
+
+mod attempts;
+mod guests;
+mod memory;
+mod object;
+mod record;
+mod server;
+mod tools;
+mod upkeep;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::broadcast;
+
+pub use self::guests::Guest;
+use self::guests::Guests;
+use self::memory::Memory;
+pub use self::object::McpTool;
+pub use self::record::{CallLog, CallRecord};
+use self::server::Parts;
+pub use self::server::{Server, State};
+pub use self::tools::{HeldTool, ServerTools};
+use crate::connection::ConnectOptions;
+use crate::custom::McpTransport;
+use crate::pins::PinFile;
+use crate::settings::{ServerSettings, TransportSettings};
+
+/// How many changes may wait for somebody who listens. Who lags behind is told that he did.
+const WAITING_CHANGES: usize = 64;
+
+/// How long all servers together may take to stop.
+const CLOSING: Duration = Duration::from_secs(5);
+
+/// Many servers. Clones share them.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// use haft_mcp::{Label, Pool, ServerSettings};
+///
+/// let pool = Pool::builder().build();
+/// let files = ServerSettings::stdio(Label::new("files")?, "npx")
+///     .args(["-y", "@modelcontextprotocol/server-filesystem", "/srv"]);
+/// // Nothing is started before its tools are asked for.
+/// pool.add(files)?;
+/// assert_eq!(pool.servers().len(), 1);
+/// pool.close().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Pool(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    options: ConnectOptions,
+    memory: Option<Memory>,
+    pins: Option<PinFile>,
+    servers: Mutex<Vec<Arc<Server>>>,
+    guests: Guests,
+    changes: broadcast::Sender<Arc<str>>,
+}
+
+/// A pool that is being set up.
+#[derive(Debug, Default)]
+#[must_use = "a pool exists only after `build`"]
+pub struct PoolBuilder {
+    options: ConnectOptions,
+    data_dir: Option<PathBuf>,
+}
+
+/// There is a server of this label already.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there are two servers with the label `{0}`: give one of them another")]
+pub struct LabelTaken(pub String);
+
+impl PoolBuilder {
+    /// How servers are connected to.
+    pub fn connect(mut self, options: ConnectOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The folder where lists, eras and pins outlast the process. Without one nothing is kept and
+    /// nothing is pinned.
+    pub fn data_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(folder.into());
+        self
+    }
+
+    /// The pool, without servers.
+    pub fn build(self) -> Pool {
+        let folder = self.data_dir.as_deref();
+        Pool(Arc::new(Inner {
+            options: self.options,
+            memory: folder.map(Memory::in_folder),
+            pins: folder.map(PinFile::in_folder),
+            servers: Mutex::default(),
+            guests: Guests::default(),
+            changes: broadcast::channel(WAITING_CHANGES).0,
+        }))
+    }
+}
+
+impl Pool {
+    /// Starts a pool.
+    pub fn builder() -> PoolBuilder {
+        PoolBuilder::default()
+    }
+
+    /// Adds a server, behind those that are there. Whoever looks at the pool next sees it.
+    pub fn add(&self, settings: ServerSettings) -> Result<Arc<Server>, LabelTaken> {
+        self.put(settings, None)
+    }
+
+    /// Adds a server that is reached over a transport of the caller's own.
+    pub fn add_custom(
+        &self,
+        mut settings: ServerSettings,
+        transport: Arc<dyn McpTransport>,
+    ) -> Result<Arc<Server>, LabelTaken> {
+        settings.transport = TransportSettings::Custom;
+        self.put(settings, Some(transport))
+    }
+
+    fn put(
+        &self,
+        settings: ServerSettings,
+        custom: Option<Arc<dyn McpTransport>>,
+    ) -> Result<Arc<Server>, LabelTaken> {
+        let mut servers = self.lock();
+        if servers.iter().any(|it| it.label() == &settings.label) {
+            return Err(LabelTaken(settings.label.to_string()));
+        }
+        let mut options = self.0.options.clone();
+        options.custom = custom;
+        let server = Server::new(Parts {
+            settings: Arc::new(settings),
+            options,
+            memory: self.0.memory.clone(),
+            pins: self.0.pins.clone(),
+            changes: self.0.changes.clone(),
+        });
+        servers.push(Arc::clone(&server));
+        Ok(server)
+    }
+
+    /// Takes a server out and stops it. Calls under way fail; whether there was such a server.
+    pub async fn remove(&self, label: &str) -> bool {
+        let removed = {
+            let mut servers = self.lock();
+            let at = servers.iter().position(|it| it.label().as_str() == label);
+            at.map(|at| servers.remove(at))
+        };
+        match removed {
+            Some(server) => {
+                server.retire().await;
+                let _ = self.0.changes.send(label.into());
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// All servers, in the order in which they were added.
+    pub fn servers(&self) -> Vec<Arc<Server>> {
+        self.lock().clone()
+    }
+
+    /// The server with this label.
+    pub fn server(&self, label: &str) -> Option<Arc<Server>> {
+        let servers = self.lock();
+        servers
+            .iter()
+            .find(|it| it.label().as_str() == label)
+            .cloned()
+    }
+
+    /// A server that a request names, with the credentials of that request. The same guest finds the
+    /// same connection again; another one never does.
+    pub fn guest(&self, guest: Guest) -> Arc<Server> {
+        self.0.guests.find(guest, &self.0.options)
+    }
+
+    /// Connects to the servers that want to be connected to at the start, in the background and all at
+    /// once.
+    pub fn warm(&self) {
+        for server in self.servers() {
+            if server.settings().warm {
+                server.keep_warm();
+            }
+        }
+    }
+
+    /// The labels of servers whose tools changed, from now on.
+    pub fn changes(&self) -> broadcast::Receiver<Arc<str>> {
+        self.0.changes.subscribe()
+    }
+
+    /// What was accepted of each server's tools; none without a data folder.
+    pub fn pins(&self) -> Option<&PinFile> {
+        self.0.pins.as_ref()
+    }
+
+    /// Stops all servers, in parallel, within five seconds. Nothing connects any more afterwards.
+    pub async fn close(&self) {
+        let mut servers = std::mem::take(&mut *self.lock());
+        servers.extend(self.0.guests.take_all());
+        let closing = join_all(servers.iter().map(|server| server.retire()));
+        if tokio::time::timeout(CLOSING, closing).await.is_err() {
+            tracing::warn!("some MCP servers did not stop in time and are killed");
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Server>>> {
+        self.0
+            .servers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

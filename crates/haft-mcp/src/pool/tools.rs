@@ -1,0 +1,210 @@
+//! The tools of one server as they may be used.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::listing::ToolList;
+use crate::pins::{Compared, Difference, Standing};
+use crate::settings::{Pin, ServerSettings};
+use crate::tool::{Diagnostic, ToolDef};
+
+/// The tools of one server, frozen: those that may be used, those that are held back, and what was wrong
+/// with the rest.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
+pub struct ServerTools {
+    /// Those that may be used. What was there before keeps its place; what is new comes last.
+    pub tools: Vec<Arc<ToolDef>>,
+    /// Those that changed since they were accepted, or are new, and wait for `haft mcp accept`.
+    pub held: Vec<HeldTool>,
+    /// What was not as it should be.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether the list was read from the server in this process, not remembered from an earlier one.
+    pub is_live: bool,
+    /// For how long the server believes the list to hold.
+    pub ttl: Duration,
+    /// Whether others than those whose credentials it was read with may see it.
+    pub is_public: bool,
+}
+
+/// A tool that is held back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeldTool {
+    /// Its raw name.
+    pub name: String,
+    /// What is different from what was accepted.
+    pub differences: Vec<Difference>,
+}
+
+impl ServerTools {
+    /// The tool with this raw name.
+    pub fn get(&self, raw: &str) -> Option<&Arc<ToolDef>> {
+        self.tools.iter().find(|tool| tool.name == raw)
+    }
+
+    /// What of a list may be used. `compared` says how the list stands to what was accepted.
+    pub(super) fn of_list(
+        list: ToolList,
+        settings: &ServerSettings,
+        compared: Option<&Compared>,
+        before: Option<&Self>,
+    ) -> Self {
+        let pin = pin_of(settings);
+        let standing: HashMap<&str, &Standing> = compared
+            .into_iter()
+            .flat_map(|compared| &compared.standings)
+            .map(|(name, standing)| (name.as_str(), standing))
+            .collect();
+        let mut tools = Vec::new();
+        let mut held = Vec::new();
+        for tool in list.tools {
+            if !settings.admits(&tool.name) {
+                continue;
+            }
+            let differences = match standing.get(tool.name.as_str()) {
+                None | Some(Standing::Same) => None,
+                Some(Standing::New) => Some(Vec::new()),
+                Some(Standing::Changed(differences)) => Some(differences.clone()),
+            };
+            match differences {
+                Some(differences) if pin == Pin::Hold => held.push(HeldTool {
+                    name: tool.name,
+                    differences,
+                }),
+                _ => tools.push(Arc::new(tool)),
+            }
+        }
+        if let Some(before) = before {
+            keep_places(&mut tools, before);
+        }
+        Self {
+            tools,
+            held,
+            diagnostics: list.diagnostics,
+            is_live: true,
+            ttl: Duration::from_millis(list.ttl_ms),
+            is_public: list.is_public,
+        }
+    }
+
+    /// Whether somebody who goes by this list would see anything else in the other.
+    pub(super) fn shows_the_same(&self, other: &Self) -> bool {
+        self.tools == other.tools && self.held == other.held
+    }
+}
+
+/// What becomes of changed tools of this server.
+pub(super) fn pin_of(settings: &ServerSettings) -> Pin {
+    let default = if settings.trusted {
+        Pin::Warn
+    } else {
+        Pin::Hold
+    };
+    settings.pin.unwrap_or(default)
+}
+
+/// Prompts are cached by their beginning: what was there stays where it was.
+fn keep_places(tools: &mut [Arc<ToolDef>], before: &ServerTools) {
+    let places = before.tools.iter().enumerate();
+    let places: HashMap<&str, usize> = places.map(|(at, it)| (it.name.as_str(), at)).collect();
+    // The sort is stable: what is new stays in the server's order.
+    tools.sort_by_key(|tool| {
+        places
+            .get(tool.name.as_str())
+            .copied()
+            .unwrap_or(usize::MAX)
+    });
+}
+
+/// The tool in the words of the protocol, as the server could have written it.
+pub(super) fn written(tool: &ToolDef) -> Value {
+    let mut json = serde_json::Map::new();
+    let mut put = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            json.insert(key.into(), value);
+        }
+    };
+    put("name", Some(tool.name.as_str().into()));
+    put("title", tool.title.as_deref().map(Into::into));
+    put("description", tool.description.as_deref().map(Into::into));
+    let schema = tool.input_schema.as_ref().ok();
+    put("inputSchema", schema.map(|schema| Value::clone(schema)));
+    let output = tool.output_schema.as_ref();
+    put("outputSchema", output.map(|schema| Value::clone(schema)));
+    let hints = [
+        ("readOnlyHint", tool.hints.read_only),
+        ("destructiveHint", tool.hints.destructive),
+        ("idempotentHint", tool.hints.idempotent),
+        ("openWorldHint", tool.hints.open_world),
+    ];
+    let hints = hints
+        .into_iter()
+        .filter_map(|(key, said)| Some((key.to_owned(), said?.into())));
+    let hints: serde_json::Map<String, Value> = hints.collect();
+    put("annotations", (!hints.is_empty()).then_some(hints.into()));
+    put("_meta", tool.meta.clone().map(Into::into));
+    json.into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::listing::Listing;
+    use crate::names::Label;
+
+    fn settings() -> ServerSettings {
+        ServerSettings::stdio(Label::new("files").unwrap(), "x")
+    }
+
+    fn list(tools: &Value) -> ToolList {
+        let settings = settings();
+        let mut listing = Listing::new(&settings, false);
+        listing.page(&json!({"tools": tools}), 0);
+        listing.finish()
+    }
+
+    fn plain(names: &[&str]) -> ToolList {
+        let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});
+        list(&names.iter().map(tool).collect())
+    }
+
+    fn names(tools: &ServerTools) -> Vec<&str> {
+        tools.tools.iter().map(|tool| tool.name.as_str()).collect()
+    }
+
+    #[test]
+    fn what_was_there_keeps_its_place_and_what_is_new_comes_last() {
+        let before = ServerTools::of_list(plain(&["a", "b", "c"]), &settings(), None, None);
+        let after = plain(&["new", "c", "a", "newer"]);
+        let after = ServerTools::of_list(after, &settings(), None, Some(&before));
+        assert_eq!(names(&after), ["a", "c", "new", "newer"]);
+    }
+
+    #[test]
+    fn tools_that_the_operator_does_not_admit_are_not_there() {
+        let mut settings = settings();
+        settings.deny = vec!["b".into()];
+        let tools = ServerTools::of_list(plain(&["a", "b"]), &settings, None, None);
+        assert_eq!(names(&tools), ["a"]);
+    }
+
+    #[test]
+    fn a_tool_is_written_so_that_it_reads_the_same() {
+        let told = json!([{
+            "name": "read.all", "title": "Read", "description": "Reads.",
+            "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}},
+            "outputSchema": {"type": "object"},
+            "annotations": {"readOnlyHint": true, "openWorldHint": false},
+            "_meta": {"x": 1}
+        }]);
+        let tools = list(&told).tools;
+        assert_eq!(list(&json!([written(&tools[0])])).tools, tools);
+    }
+}
