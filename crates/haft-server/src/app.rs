@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use haft_catalog::Catalog;
 use haft_core::{Owner, Store, StoreError, ToolKind};
+use haft_mcp::Pool;
 
 pub(crate) use crate::conversation_locks::{ConversationLock, ConversationLocks};
 
@@ -24,6 +25,8 @@ use crate::wire::unknown_after;
 pub(crate) struct App {
     pub(crate) models: Models,
     pub(crate) catalog: Catalog,
+    /// The servers that requests may name by their labels, and those that they bring along.
+    pub(crate) mcp: Pool,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: ServerOptions,
     pub(crate) live: LiveRuns,

@@ -39,6 +39,9 @@ pub struct ServerOptions {
     pub allow_anonymous: bool,
     /// The browser origins that may open a WebSocket.
     pub allowed_origins: Vec<String>,
+    /// The hosts of MCP servers that requests may name by their addresses: host names, `*.example.com`,
+    /// `*` for every public one, or whole origins, which alone may be private or without TLS.
+    pub mcp_hosts: Vec<String>,
     /// The model of requests that name none.
     pub default_model: Option<String>,
     /// What bounds each run. A request may lower a limit, never raise it.
@@ -73,6 +76,7 @@ impl Default for ServerOptions {
             api_key: None,
             allow_anonymous: false,
             allowed_origins: Vec::new(),
+            mcp_hosts: vec!["*".into()],
             default_model: None,
             loop_options: LoopOptions::default(),
             retention: Retention::default(),

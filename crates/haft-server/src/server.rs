@@ -9,6 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use haft_catalog::Catalog;
 use haft_core::{CustomKind, Retention, Store, ToolSource};
+use haft_mcp::Pool;
 use tokio::net::TcpListener;
 
 use crate::access::{BodyBudget, KeyFile, Keyring, KeysError, RunLine};
@@ -64,6 +65,7 @@ pub struct ServerBuilder {
     models: Vec<ModelEntry>,
     catalog: Catalog,
     tools: Vec<(String, ToolSource)>,
+    mcp: Pool,
     options: ServerOptions,
 }
 
@@ -149,6 +151,12 @@ impl ServerBuilder {
         self
     }
 
+    /// The MCP servers that requests may name by their labels. The pool stays the caller's to close.
+    pub fn mcp(mut self, pool: Pool) -> Self {
+        self.mcp = pool;
+        self
+    }
+
     /// What the operator decides.
     pub fn options(mut self, options: ServerOptions) -> Self {
         self.options = options;
@@ -192,6 +200,7 @@ impl ServerBuilder {
             app: Arc::new(App {
                 models,
                 catalog: self.catalog,
+                mcp: self.mcp,
                 store: timed(self.store, &watch),
                 keyring,
                 line,
@@ -258,6 +267,7 @@ impl Server {
             models: Vec::new(),
             catalog: Catalog::new(),
             tools: Vec::new(),
+            mcp: Pool::builder().build(),
             options: ServerOptions::default(),
         }
     }
