@@ -54,6 +54,12 @@ impl Brain {
             .find_map(|it| it.strip_prefix(&prefix)?.parse().ok())
     }
 
+    /// What follows a word and `=`.
+    pub fn said(&self, word: &str) -> Option<&str> {
+        let prefix = format!("{word}=");
+        self.words.iter().find_map(|it| it.strip_prefix(&prefix))
+    }
+
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }
@@ -86,6 +92,9 @@ impl Brain {
     }
 
     fn capabilities(&self) -> Value {
+        if self.has("tells-no-changes") {
+            return json!({"tools": {}});
+        }
         if self.has("odd-capabilities") {
             return json!({"tools": {"listChanged": true}, "logging": "yes", "prompts": 3});
         }
@@ -199,6 +208,7 @@ impl Brain {
             "ask",
             "stderr",
             "calls",
+            "pages",
         ];
         let extra = self.state().extra_tools;
         own.into_iter()
@@ -250,6 +260,9 @@ impl Brain {
                 }
                 Some(_) => refuse(sink, id, -32602, "bad cursor"),
             }
+        } else if let Some(file) = self.said("tools-in") {
+            let tools = std::fs::read_to_string(file).unwrap();
+            listed(serde_json::from_str(&tools).unwrap(), None);
         } else if self.has("malformed-tools") {
             listed(malformed(), None);
         } else if let Some(count) = self.number("tools") {
@@ -399,6 +412,7 @@ impl Brain {
                 text(sink, id, "complained");
             }
             "calls" => text(sink, id, &self.state().calls.to_string()),
+            "pages" => text(sink, id, &self.state().pages.to_string()),
             "mirrored" => text(sink, id, "mirrored"),
             name => refuse(sink, id, -32602, &format!("unknown tool: {name}")),
         }
