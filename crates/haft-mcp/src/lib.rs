@@ -40,7 +40,7 @@ pub use names::{Label, exposed_name, exposed_name_hashed};
 pub use outcome::{Audience, Block, BlockBody, Media, ToolOutcome};
 pub use pins::{Compared, Difference, PinError, PinFile, Standing, differences};
 pub use pool::{
-    CallLog, CallRecord, Guest, HeldTool, LabelTaken, McpTool, Pool, PoolBuilder, Server,
+    CallLog, CallRecord, Guest, HeldTool, LabelTaken, McpTool, Offering, Pool, PoolBuilder, Server,
     ServerTools, State,
 };
 pub use process::Launcher;

@@ -8,6 +8,7 @@
 
 mod kit;
 mod lists;
+mod offerings;
 mod outages;
 mod pinned;
 mod tools;
