@@ -21,12 +21,12 @@ use super::server::Server;
 /// its next turn on, never in the midst of one.
 #[derive(Debug)]
 pub struct Offering {
-    shelf: Arc<Shelf>,
+    filling: Arc<Filling>,
     following: JoinHandle<()>,
 }
 
 #[derive(Debug)]
-struct Shelf {
+struct Filling {
     pool: Pool,
     catalog: Catalog,
     /// The groups that were put there.
@@ -52,14 +52,14 @@ impl Pool {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn offer_in(&self, catalog: &Catalog) -> Offering {
-        let shelf = Arc::new(Shelf {
+        let filling = Arc::new(Filling {
             pool: self.clone(),
             catalog: catalog.clone(),
             groups: Mutex::default(),
         });
         let mut changes = self.changes();
-        shelf.fill();
-        let follower = Arc::downgrade(&shelf);
+        filling.fill();
+        let follower = Arc::downgrade(&filling);
         let following = tokio::spawn(async move {
             loop {
                 match changes.recv().await {
@@ -68,12 +68,12 @@ impl Pool {
                     Err(RecvError::Closed) => return,
                 }
                 match follower.upgrade() {
-                    Some(shelf) => shelf.fill(),
+                    Some(filling) => filling.fill(),
                     None => return,
                 }
             }
         });
-        Offering { shelf, following }
+        Offering { filling, following }
     }
 }
 
@@ -81,7 +81,7 @@ impl Offering {
     /// Asks all servers for their tools, at the same time, and waits for them this long at most. Those
     /// that do not answer keep what is known of them.
     pub async fn ask_all(&self, patience: Duration) {
-        let servers = self.shelf.pool.servers();
+        let servers = self.filling.pool.servers();
         let asked = join_all(servers.iter().map(|server| async move {
             if let Err(error) = server.tools().await {
                 tracing::warn!(server = %server.label(), %error, "its tools are not known");
@@ -89,7 +89,7 @@ impl Offering {
         }));
         // Who is late is heard of by way of the changes.
         let _ = tokio::time::timeout(patience, asked).await;
-        self.shelf.fill();
+        self.filling.fill();
     }
 }
 
@@ -99,7 +99,7 @@ impl Drop for Offering {
     }
 }
 
-impl Shelf {
+impl Filling {
     /// Makes the catalogue as the servers are.
     fn fill(&self) {
         let servers = self.pool.servers();
