@@ -67,3 +67,39 @@ async fn what_is_known_from_before_is_offered_without_starting_anything() {
     assert_eq!(wire_names(&catalog.snapshot()), ["files__read"]);
     assert_eq!(place.starts(), 1);
 }
+
+#[tokio::test]
+async fn what_a_model_reads_stays_byte_for_byte_the_same_until_something_is_added_behind_it() {
+    let place = Place::new();
+    let pool = place.pool();
+    let mut settings = place.fake("files", &["modern"]);
+    settings.pin = Some(haft_mcp::Pin::Off);
+    let server = pool.add(settings).unwrap();
+    let catalog = Catalog::new();
+    let offering = pool.offer_in(&catalog);
+    let rendered = || {
+        let binding = catalog.snapshot().bind().build().unwrap();
+        let format = haft_core::ViewFormat::Mcp;
+        let tools = binding.rendered(format);
+        tools.map(|tool| tool.to_string()).collect::<Vec<_>>()
+    };
+    offering.ask_all(LONG).await;
+    let before = rendered();
+    assert!(before.len() > 10);
+
+    // The server dies, comes back and lists anew.
+    call(&server, "die", json!({})).await.unwrap_err();
+    server.refresh().await.unwrap();
+    offering.ask_all(LONG).await;
+    assert_eq!(rendered(), before);
+
+    call(&server, "change", json!({})).await.unwrap();
+    until("the new tool is in the catalogue", || {
+        catalog.get("files__extra_0").is_some()
+    })
+    .await;
+    let after = rendered();
+    assert_eq!(after.len(), before.len() + 1);
+    assert_eq!(after[..before.len()], before);
+    pool.close().await;
+}
