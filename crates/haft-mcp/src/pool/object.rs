@@ -97,6 +97,15 @@ fn definition(
         extra.insert("x-needs-approval".into(), true.into());
     }
     extra.insert("x-mcp-server".into(), server.label().as_str().into());
+    if settings.trusted {
+        extra.insert("x-mcp-trusted".into(), true.into());
+    }
+    let own = settings.tools.get(&tool.name);
+    let on_repaired = own.and_then(|own| own.on_repaired);
+    if let Some(on_repaired) = on_repaired.or(settings.on_repaired) {
+        let word = serde_json::to_value(on_repaired).unwrap_or_default();
+        extra.insert("x-on-repaired".into(), word);
+    }
     // What a stranger says about himself counts for nothing.
     let hint = |said: Option<bool>| settings.trusted && said == Some(true);
     let fears = |said: Option<bool>| !settings.trusted || said != Some(false);

@@ -40,6 +40,7 @@ async fn a_stranger_is_not_believed_and_a_trusted_server_is() {
         let mut settings = place.listing("files", &listed);
         settings.trusted = trusted;
         settings.approve = Approve::Writes;
+        settings.on_repaired = Some(haft_core::OnRepaired::Deny);
         let server = pool.add(settings).unwrap();
         let read = object(&server, "read.all").await;
         let write = object(&server, "write").await;
@@ -50,6 +51,7 @@ async fn a_stranger_is_not_believed_and_a_trusted_server_is() {
         assert_eq!(read.annotations().read_only, trusted);
         assert_eq!(read.annotations().destructive, !trusted);
         assert_eq!(read.annotations().open_world, !trusted);
+        assert_eq!(read.annotations().extra["x-on-repaired"], "deny");
         let asks = |definition: &haft_core::ToolDefinition| {
             definition
                 .annotations()
