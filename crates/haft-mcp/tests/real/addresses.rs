@@ -53,13 +53,15 @@ impl Drop for Running {
 async fn spawn(command: &dyn Fn(u16) -> Command, port: u16) -> Child {
     let mut command = command(port);
     let command = command.stdin(Stdio::null()).stdout(Stdio::null());
-    let child = command.stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
     for _ in 0..600 {
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
             return child;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    child.kill().unwrap();
+    child.wait().unwrap();
     panic!("the server does not listen");
 }
 

@@ -13,17 +13,17 @@ pub(crate) fn node(name: &str) -> String {
     program(&["node_modules", ".bin", name])
 }
 
-/// A program from PyPI.
+/// A program from `PyPI`.
 pub(crate) fn python(name: &str) -> String {
     program(&["python", "bin", name])
 }
 
-/// A program from PyPI that needs the older SDK.
+/// A program from `PyPI` that needs the older SDK.
 pub(crate) fn older_python(name: &str) -> String {
     program(&["older-python", "bin", name])
 }
 
-/// A server on FastMCP.
+/// A server on `FastMCP`.
 pub(crate) fn toy() -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/tests/real/toy.py").into()
 }

@@ -1,4 +1,4 @@
-//! Servers that people really use, from npm and PyPI, over every transport: listed, called, cancelled,
+//! Servers that people really use, from npm and `PyPI`, over every transport: listed, called, cancelled,
 //! killed and revived. `scripts/mcp-servers` installs them and runs these tests, which are left out
 //! otherwise.
 
