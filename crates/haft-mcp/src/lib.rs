@@ -19,6 +19,7 @@ mod names;
 mod outcome;
 mod pins;
 mod process;
+mod question;
 mod render;
 mod secret;
 mod settings;
@@ -41,6 +42,7 @@ pub use names::{Label, exposed_name, exposed_name_hashed};
 pub use outcome::{Audience, Block, BlockBody, Media, ToolOutcome};
 pub use pins::{Compared, Difference, PinError, PinFile, Standing, differences};
 pub use process::Launcher;
+pub use question::{Answer, Asker, Question, QuestionKind};
 pub use render::{RenderOptions, Rendered, capped};
 pub use secret::Secret;
 pub use settings::{
