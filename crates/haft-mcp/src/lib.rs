@@ -10,6 +10,7 @@ mod connection;
 mod custom;
 mod error;
 pub mod gateway;
+mod guard;
 mod header;
 mod http;
 mod line;
@@ -19,6 +20,7 @@ mod outcome;
 mod pins;
 mod pool;
 mod process;
+mod question;
 mod render;
 mod secret;
 mod settings;
@@ -34,6 +36,7 @@ pub use connection::{
 };
 pub use custom::{McpTransport, Notice, TransportError};
 pub use error::{Cause, Era, McpError, Phase, TransportKind};
+pub use guard::{Admitted, HostRuleError, HostRules, NotAllowed, Resolver, SystemResolver};
 pub use http::HttpOptions;
 pub use listing::ToolList;
 pub use names::{Label, exposed_name, exposed_name_hashed};
@@ -44,6 +47,7 @@ pub use pool::{
     ServerTools, State,
 };
 pub use process::Launcher;
+pub use question::{Answer, Asker, Question, QuestionKind};
 pub use render::{RenderOptions, Rendered, capped};
 pub use secret::Secret;
 pub use settings::{

@@ -34,6 +34,7 @@ impl Connection {
             until: later(started, limit),
             total: (limit, "timeouts.list"),
             cancel: &cancel,
+            asking: None,
         };
         let mirrors = self.transport == TransportKind::Http && self.era == Era::Modern;
         let mut listing = Listing::new(&self.settings, mirrors);
@@ -67,7 +68,11 @@ impl Connection {
             };
             match next {
                 Next::Page(next) => cursor = Some(next),
-                Next::End => return Ok(listing.finish()),
+                Next::End => {
+                    let list = listing.finish();
+                    self.outputs.learn(&list);
+                    return Ok(list);
+                }
             }
         }
     }

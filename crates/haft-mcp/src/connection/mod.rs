@@ -2,16 +2,20 @@
 
 mod call;
 mod changes;
+mod desk;
 mod failure;
 mod handler;
 mod list;
 mod open;
+mod outputs;
 mod request;
+mod rounds;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_core::ValidatorFactory;
 use rmcp::service::{Peer, RoleClient};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
@@ -19,12 +23,15 @@ use tokio::time::Instant;
 pub use self::call::{CallOptions, TraceContext};
 pub use self::changes::Changes;
 use self::changes::Listener;
+use self::desk::Desk;
 use self::open::{Opening, Running, failure};
+use self::outputs::Outputs;
 use self::request::Line;
 use crate::custom::McpTransport;
 use crate::error::{Cause, Era, McpError, Phase, TransportKind};
 use crate::http::HttpOptions;
 use crate::process::{Launcher, Process};
+use crate::question::Asker;
 use crate::settings::ServerSettings;
 use crate::traffic::Traffic;
 
@@ -46,6 +53,10 @@ pub struct ConnectOptions {
     pub http: HttpOptions,
     /// The transport of a custom server.
     pub custom: Option<Arc<dyn McpTransport>>,
+    /// Who answers what servers ask in the middle of a call. Without one they are told that nobody can.
+    pub asker: Option<Arc<dyn Asker>>,
+    /// What checks the answers to forms, and structured results against the schema of their tool.
+    pub validator: Option<Arc<dyn ValidatorFactory>>,
 }
 
 impl Default for ConnectOptions {
@@ -57,6 +68,8 @@ impl Default for ConnectOptions {
             era: None,
             http: HttpOptions::default(),
             custom: None,
+            asker: None,
+            validator: None,
         }
     }
 }
@@ -95,6 +108,8 @@ pub struct Connection {
     identity: ServerIdentity,
     peer: Peer<RoleClient>,
     traffic: Arc<Traffic>,
+    desk: Arc<Desk>,
+    outputs: Outputs,
     permits: Semaphore,
     // In the order in which they have to go.
     listener: Option<Listener>,
@@ -118,12 +133,13 @@ impl Connection {
         settings: Arc<ServerSettings>,
         options: &ConnectOptions,
     ) -> Result<Self, McpError> {
-        let mut opening = Opening::new(&settings, options);
+        let mut opening = Opening::new(&settings, options).await?;
         let running = opening.run().await?;
         let Opening {
             kind,
             traffic,
             process,
+            desk,
             ..
         } = opening;
         let peer = running.peer().clone();
@@ -150,6 +166,8 @@ impl Connection {
             identity,
             peer,
             traffic,
+            desk,
+            outputs: Outputs::new(options.validator.clone()),
             permits: Semaphore::new(concurrent),
             listener,
             running: Mutex::new(Some(running)),

@@ -12,6 +12,7 @@ use rmcp::transport::IntoTransport;
 use tokio::time::Instant;
 
 use super::ConnectOptions;
+use super::desk::Desk;
 use super::failure::{opening_cause, opening_code, opening_versions};
 use super::handler::Client;
 use crate::custom::over_custom;
@@ -60,26 +61,38 @@ pub(super) struct Opening<'a> {
     pub(super) kind: TransportKind,
     pub(super) traffic: Arc<Traffic>,
     pub(super) process: Option<Arc<Process>>,
+    pub(super) desk: Arc<Desk>,
     is_spawned: bool,
 }
 
 impl<'a> Opening<'a> {
-    pub(super) fn new(settings: &'a ServerSettings, options: &'a ConnectOptions) -> Self {
+    pub(super) async fn new(
+        settings: &'a ServerSettings,
+        options: &'a ConnectOptions,
+    ) -> Result<Self, McpError> {
         let kind = match &settings.transport {
             TransportSettings::Stdio(_) => TransportKind::Stdio,
             TransportSettings::Http(http) if http.kind == HttpKind::Sse => TransportKind::Sse,
             TransportSettings::Http(_) => TransportKind::Http,
             TransportSettings::Custom => TransportKind::Custom,
         };
-        Self {
+        let desk = match Desk::new(settings, options) {
+            Ok(desk) => Arc::new(desk),
+            Err(cause) => {
+                let (phase, no_time) = (Phase::Spawn, Duration::ZERO);
+                return Err(failure(settings, kind, None, phase, no_time, cause, None).await);
+            }
+        };
+        Ok(Self {
             settings,
             options,
             started: Instant::now(),
             kind,
             traffic: Traffic::new(false),
             process: None,
+            desk,
             is_spawned: false,
-        }
+        })
     }
 
     /// Opens the connection within its time.
@@ -272,7 +285,8 @@ impl<'a> Opening<'a> {
             Mode::Modern => ClientLifecycleMode::Discover { preferred_versions },
             Mode::Legacy => ClientLifecycleMode::Initialize,
         };
-        let client = Client::new(&self.options.name, &self.options.version, legacy);
+        let desk = Arc::clone(&self.desk);
+        let client = Client::new(&self.options.name, &self.options.version, legacy, desk);
         serve_client_with_lifecycle(client, transport, lifecycle)
             .await
             .map_err(|error| Failed::Opening(Box::new(error)))

@@ -289,6 +289,13 @@ impl ServerSettings {
         (idle, total)
     }
 
+    /// Whether a result of this tool that is not what the tool promises is an error.
+    pub fn strict_output(&self, raw: &str) -> bool {
+        let tool = self.tools.get(raw);
+        tool.and_then(|tool| tool.strict_output)
+            .unwrap_or(self.strict_output)
+    }
+
     pub(crate) fn redactor(&self) -> Redactor {
         match &self.transport {
             TransportSettings::Stdio(stdio) => Redactor::new(stdio.env.values().cloned()),
