@@ -43,6 +43,10 @@ struct ToolCall {
 /// Where haft would be described, if the suite looked.
 const DESCRIPTION: &str = "https://conformance-test.local/client-metadata.json";
 
+/// The tools of the scenario about schemas.
+const FOCAL: &str = "json_schema_2020_12_tool";
+const ECHO: &str = "json_schema_echo";
+
 /// Takes what each form proposes.
 fn proposals(_: Question) -> Answer {
     Answer::Accept(Map::new())
@@ -125,6 +129,16 @@ impl Scenario {
     fn calls(self, tools: &[ToolDef]) -> Vec<ToolCall> {
         if !self.context.tool_calls.is_empty() {
             return self.context.tool_calls;
+        }
+        // The suite wants to see what is left of a schema.
+        if self.name == "json-schema-2020-12-preservation" {
+            let focal = tools.iter().find(|tool| tool.name == FOCAL);
+            let schema = focal.and_then(|tool| tool.input_schema.clone().ok());
+            let schema = schema.as_deref().cloned().unwrap_or_default();
+            return vec![ToolCall {
+                name: ECHO.into(),
+                arguments: Map::from_iter([("schema".to_owned(), schema)]),
+            }];
         }
         let call = |tool: &ToolDef| ToolCall {
             name: tool.name.clone(),

@@ -238,7 +238,8 @@ impl Connection {
     /// Asks a person to log in, where one can be asked; else the failure stands.
     async fn log_in(&self, cause: Cause) -> Result<(), Cause> {
         match &self.authority {
-            Some(authority) if authority.asks() => authority.log_in().await,
+            // Rare and large.
+            Some(authority) if authority.asks() => Box::pin(authority.log_in()).await,
             _ => Err(cause),
         }
     }

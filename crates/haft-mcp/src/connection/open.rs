@@ -119,7 +119,7 @@ impl<'a> Opening<'a> {
                 // A person takes longer than a server may.
                 (Cause::LoginRequired { .. }, Some(person)) if logins < LOGINS => {
                     logins += 1;
-                    match person.log_in().await {
+                    match Box::pin(person.log_in()).await {
                         Ok(()) => continue,
                         Err(cause) => cause,
                     }

@@ -119,7 +119,8 @@ impl HttpClient {
         }
         let challenge = challenge(response.headers());
         let refusal = Refusal { status, challenge };
-        authority.renew(token.as_ref(), refusal).await?;
+        // Rare and large.
+        Box::pin(authority.renew(token.as_ref(), refusal)).await?;
         let token = authority.token().await?;
         match again {
             Some(again) => sent(with_token(again, token.as_ref())?).await,

@@ -99,7 +99,7 @@ impl Authority {
             .refresh_after
             .is_none_or(|after| Instant::now() >= after);
         if is_ending && may_refresh {
-            match self.refreshed(None).await {
+            match Box::pin(self.refreshed(None)).await {
                 Ok(held) => state.held = Some(held),
                 // It may still be of use, and if not, the server says so.
                 Err(error) => {
@@ -194,7 +194,7 @@ impl Authority {
         let wanted = self.wanted(&refusal);
         let more = more(state.held.as_ref(), wanted.as_deref());
         let flow = self.flow(refusal.challenge.as_deref());
-        let held = flow.from_person(&more, &mut |url| opener(url)).await;
+        let held = flow.asked(&more, &mut |url| opener(url)).await;
         let held = held.map_err(|error| Cause::Authorization(error.to_string()))?;
         state.held = Some(held);
         Ok(())

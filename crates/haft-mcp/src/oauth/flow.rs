@@ -98,7 +98,7 @@ impl Flow<'_> {
         let courier = Courier::new(self.url).await.map_err(LoginError::Server)?;
         let client: Arc<dyn OAuthHttpClient> = Arc::clone(&courier) as _;
         let memory = InMemoryCredentialStore::new();
-        let told = |error: AuthError| self.told(error, &courier, &[]);
+        let told = |error: AuthError| self.told(&error, &courier, &[]);
         let opened = async {
             if let Some(stored) = stored {
                 memory.save(stored).await?;
@@ -168,7 +168,7 @@ impl Flow<'_> {
             Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => {
                 Err(NoToken::Login)
             }
-            Err(error) => Err(self.told(error, &session.courier, &secrets).into()),
+            Err(error) => Err(self.told(&error, &session.courier, &secrets).into()),
         }
     }
 
@@ -198,14 +198,14 @@ impl Flow<'_> {
             manager.exchange_client_credentials(&config).await
         };
         let exchanged = exchanging.with_subscriber(NoSubscriber::default()).await;
-        exchanged.map_err(|error| self.told(error, &session.courier, &[]))?;
+        exchanged.map_err(|error| self.told(&error, &session.courier, &[]))?;
         // Not worth keeping: it can be had again at any time.
         held(&session.memory).await
     }
 
     /// A token from a person, who is shown where to log in. `more`: scopes beside those that would be
     /// asked for anyhow.
-    pub(super) async fn from_person(
+    pub(super) async fn asked(
         &self,
         more: &[String],
         open: &mut (dyn FnMut(&Url) + Send),
@@ -224,7 +224,7 @@ impl Flow<'_> {
             {
                 return Err(LoginError::NoRegistration);
             }
-            Err(error) => return Err(self.told(error, &session.courier, &[])),
+            Err(error) => return Err(self.told(&error, &session.courier, &[])),
         };
         let page = Url::parse(&page).map_err(|error| LoginError::Server(error.to_string()))?;
         let state = page.query_pairs().find(|(key, _)| key == "state");
@@ -244,7 +244,7 @@ impl Flow<'_> {
             callback.issuer.as_deref(),
         );
         let exchanged = exchanging.with_subscriber(NoSubscriber::default()).await;
-        exchanged.map_err(|error| self.told(error, &session.courier, &secrets))?;
+        exchanged.map_err(|error| self.told(&error, &session.courier, &secrets))?;
         self.keep(&session, client_secret).await
     }
 
@@ -313,7 +313,7 @@ impl Flow<'_> {
     }
 
     /// rmcp's words, without what nobody may see.
-    fn told(&self, error: AuthError, courier: &Courier, secrets: &[Secret]) -> LoginError {
+    fn told(&self, error: &AuthError, courier: &Courier, secrets: &[Secret]) -> LoginError {
         let mut text = error.to_string();
         if let Some(failure) = courier.failure()
             && !text.contains(&failure)

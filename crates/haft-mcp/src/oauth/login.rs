@@ -93,7 +93,7 @@ pub async fn login(
         tokens,
         challenge: None,
     };
-    let held = flow.from_person(&[], &mut open).await?;
+    let held = flow.asked(&[], &mut open).await?;
     Ok(LoggedIn {
         scopes: held.scopes,
     })
