@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stderr, reason = "it is a program")]
 
+mod browser;
 mod scenario;
 
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ async fn main() -> ExitCode {
         eprintln!("usage: conformance_client URL");
         return ExitCode::from(2);
     };
+    // For the browser; haft itself needs none.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let run = async { Scenario::from_environment(&url)?.run().await };
     match tokio::time::timeout(LIMIT, run).await {
         Ok(Ok(())) => ExitCode::SUCCESS,

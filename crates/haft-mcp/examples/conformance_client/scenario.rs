@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use haft_hydrate::JsonSchemaFactory;
 use haft_mcp::{
-    Answer, CallOptions, ConnectOptions, Connection, Era, Label, Question, ServerSettings, ToolDef,
-    Url,
+    Answer, CallOptions, ConnectOptions, Connection, Era, Label, OAuthClient, OAuthOptions,
+    OAuthSettings, Question, Secret, ServerSettings, ToolDef, TransportSettings, Url,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+
+use crate::browser::log_in;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -27,6 +29,8 @@ pub(crate) struct Scenario {
 struct Context {
     #[serde(rename = "toolCalls")]
     tool_calls: Vec<ToolCall>,
+    client_id: Option<String>,
+    client_secret: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -35,6 +39,13 @@ struct ToolCall {
     #[serde(default)]
     arguments: Map<String, Value>,
 }
+
+/// Where haft would be described, if the suite looked.
+const DESCRIPTION: &str = "https://conformance-test.local/client-metadata.json";
+
+/// The tools of the scenario about schemas.
+const FOCAL: &str = "json_schema_2020_12_tool";
+const ECHO: &str = "json_schema_echo";
 
 /// Takes what each form proposes.
 fn proposals(_: Question) -> Answer {
@@ -78,20 +89,56 @@ impl Scenario {
     }
 
     async fn connect(&self) -> Result<Connection> {
-        let settings = ServerSettings::http(Label::new("suite")?, self.url.clone());
+        let mut settings = ServerSettings::http(Label::new("suite")?, self.url.clone());
+        if let TransportSettings::Http(http) = &mut settings.transport {
+            http.oauth = Some(OAuthSettings {
+                client: self.client()?,
+                scopes: Vec::new(),
+            });
+        }
         let options = ConnectOptions {
             era: Some(self.era),
             asker: Some(Arc::new(proposals)),
             validator: Some(Arc::new(JsonSchemaFactory)),
+            oauth: OAuthOptions {
+                tokens: None,
+                opener: Some(Arc::new(log_in)),
+            },
             ..ConnectOptions::default()
         };
         Ok(Connection::open(Arc::new(settings), &options).await?)
+    }
+
+    /// Who haft is for the authorization server of the suite.
+    fn client(&self) -> Result<OAuthClient> {
+        let Context {
+            client_id,
+            client_secret,
+            ..
+        } = &self.context;
+        let secret = client_secret.clone().map(Secret::from);
+        let acts_for_itself = self.name.starts_with("auth/client-credentials");
+        Ok(match (client_id.clone(), secret) {
+            (Some(id), Some(secret)) if acts_for_itself => OAuthClient::Itself { id, secret },
+            (Some(id), secret) => OAuthClient::Registered { id, secret },
+            (None, _) => OAuthClient::Described(Url::parse(DESCRIPTION)?),
+        })
     }
 
     /// The calls that are wanted; every tool once if none are.
     fn calls(self, tools: &[ToolDef]) -> Vec<ToolCall> {
         if !self.context.tool_calls.is_empty() {
             return self.context.tool_calls;
+        }
+        // The suite wants to see what is left of a schema.
+        if self.name == "json-schema-2020-12-preservation" {
+            let focal = tools.iter().find(|tool| tool.name == FOCAL);
+            let schema = focal.and_then(|tool| tool.input_schema.clone().ok());
+            let schema = schema.as_deref().cloned().unwrap_or_default();
+            return vec![ToolCall {
+                name: ECHO.into(),
+                arguments: Map::from_iter([("schema".to_owned(), schema)]),
+            }];
         }
         let call = |tool: &ToolDef| ToolCall {
             name: tool.name.clone(),

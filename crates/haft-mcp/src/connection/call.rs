@@ -9,9 +9,9 @@ use rmcp::service::PeerRequestOptions;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::Connection;
 use super::request::{Waits, later};
 use super::rounds::Rounds;
+use super::{Connection, LOGINS};
 use crate::error::{Cause, Era, McpError, Phase};
 use crate::outcome::ToolOutcome;
 
@@ -109,6 +109,7 @@ impl Connection {
         let meta = options.trace.into_meta();
         let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
         let mut may_relist = true;
+        let mut logins = 0;
         let mut rounds = Rounds::new(&self.desk, &self.settings, name);
         loop {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
@@ -131,6 +132,18 @@ impl Connection {
                 }) if may_relist => {
                     may_relist = false;
                     self.list(Instant::now()).await?;
+                    continue;
+                }
+                // Refused as well. The person's time is not the call's.
+                Err(cause @ Cause::LoginRequired { .. }) if logins < LOGINS => {
+                    logins += 1;
+                    let began = Instant::now();
+                    tokio::select! {
+                        biased;
+                        () = options.cancel.cancelled() => return Err(Cause::Cancelled),
+                        logged_in = self.log_in(cause) => logged_in?,
+                    }
+                    waits.until = later(waits.until, began.elapsed());
                     continue;
                 }
                 answer => answer?.0,

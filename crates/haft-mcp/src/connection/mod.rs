@@ -30,6 +30,7 @@ use self::request::Line;
 use crate::custom::McpTransport;
 use crate::error::{Cause, Era, McpError, Phase, TransportKind};
 use crate::http::HttpOptions;
+use crate::oauth::{Authority, OAuthOptions};
 use crate::process::{Launcher, Process};
 use crate::question::Asker;
 use crate::settings::ServerSettings;
@@ -37,6 +38,9 @@ use crate::traffic::Traffic;
 
 /// How long taking leave of rmcp's side may take, beside what the process needs.
 const LEAVE: Duration = Duration::from_millis(500);
+
+/// How often a person is asked to log in for one thing.
+const LOGINS: usize = 3;
 
 /// What a connection is opened with beside its settings.
 #[derive(Clone)]
@@ -51,6 +55,8 @@ pub struct ConnectOptions {
     pub era: Option<Era>,
     /// How addresses are reached.
     pub http: HttpOptions,
+    /// How servers that ask for authorization are shown who haft is.
+    pub oauth: OAuthOptions,
     /// The transport of a custom server.
     pub custom: Option<Arc<dyn McpTransport>>,
     /// Who answers what servers ask in the middle of a call. Without one they are told that nobody can.
@@ -67,6 +73,7 @@ impl Default for ConnectOptions {
             launcher: Launcher::default(),
             era: None,
             http: HttpOptions::default(),
+            oauth: OAuthOptions::default(),
             custom: None,
             asker: None,
             validator: None,
@@ -109,6 +116,7 @@ pub struct Connection {
     peer: Peer<RoleClient>,
     traffic: Arc<Traffic>,
     desk: Arc<Desk>,
+    authority: Option<Arc<Authority>>,
     outputs: Outputs,
     permits: Semaphore,
     // In the order in which they have to go.
@@ -140,6 +148,7 @@ impl Connection {
             traffic,
             process,
             desk,
+            authority,
             ..
         } = opening;
         let peer = running.peer().clone();
@@ -167,6 +176,7 @@ impl Connection {
             peer,
             traffic,
             desk,
+            authority,
             outputs: Outputs::new(options.validator.clone()),
             permits: Semaphore::new(concurrent),
             listener,
@@ -222,6 +232,15 @@ impl Connection {
         }
         if let Some(process) = &self.process {
             process.stop(self.settings.timeouts.stop).await;
+        }
+    }
+
+    /// Asks a person to log in, where one can be asked; else the failure stands.
+    async fn log_in(&self, cause: Cause) -> Result<(), Cause> {
+        match &self.authority {
+            // Rare and large.
+            Some(authority) if authority.asks() => Box::pin(authority.log_in()).await,
+            _ => Err(cause),
         }
     }
 

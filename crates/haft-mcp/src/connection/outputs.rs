@@ -19,17 +19,25 @@ pub(super) struct Outputs {
     promised: Mutex<HashMap<String, Promise>>,
 }
 
-/// A schema and, once it was needed, what checks it.
+/// A schema and what checks it.
 struct Promise {
     schema: Arc<Value>,
-    validator: Option<Option<Arc<dyn Validator>>>,
+    check: Check,
+}
+
+/// What checks a schema: made when it is first needed.
+#[derive(Clone)]
+enum Check {
+    NotMade,
+    Impossible,
+    Made(Arc<dyn Validator>),
 }
 
 impl Promise {
     fn new(schema: &Arc<Value>) -> Self {
         Self {
             schema: Arc::clone(schema),
-            validator: None,
+            check: Check::NotMade,
         }
     }
 }
@@ -105,17 +113,22 @@ impl Outputs {
             }
         }
         let promise = known.get_mut(tool)?;
-        if promise.validator.is_none() {
-            let compiled = caught(|| factory.compile(&promise.schema));
-            let compiled =
-                compiled.map_err(|panic| tracing::error!(tool, panic, "a validator panicked"));
-            let compiled = compiled.ok().and_then(|compiled| {
-                compiled
-                    .inspect_err(|error| tracing::warn!(tool, %error, "results are not checked"))
-                    .ok()
-            });
-            promise.validator = Some(compiled);
+        if matches!(promise.check, Check::NotMade) {
+            promise.check = made(tool, &**factory, &promise.schema);
         }
-        promise.validator.clone().flatten()
+        match &promise.check {
+            Check::Made(validator) => Some(Arc::clone(validator)),
+            Check::NotMade | Check::Impossible => None,
+        }
     }
+}
+
+fn made(tool: &str, factory: &dyn ValidatorFactory, schema: &Value) -> Check {
+    let reason = match caught(|| factory.compile(schema)) {
+        Ok(Ok(validator)) => return Check::Made(validator),
+        Ok(Err(error)) => error.to_string(),
+        Err(panic) => panic,
+    };
+    tracing::warn!(tool, reason, "results are not checked");
+    Check::Impossible
 }

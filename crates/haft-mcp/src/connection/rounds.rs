@@ -28,8 +28,8 @@ pub(super) struct Rounds<'a> {
     desk: &'a Desk,
     server: &'a Label,
     tool: &'a str,
-    rounds_left: usize,
-    rounds: usize,
+    left: usize,
+    most: usize,
     inputs: usize,
     time_left: Duration,
 }
@@ -40,8 +40,8 @@ impl<'a> Rounds<'a> {
             desk,
             server: &settings.label,
             tool,
-            rounds_left: settings.limits.rounds,
-            rounds: settings.limits.rounds,
+            left: settings.limits.rounds,
+            most: settings.limits.rounds,
             inputs: settings.limits.inputs,
             time_left: settings.timeouts.asking,
         }
@@ -50,10 +50,10 @@ impl<'a> Rounds<'a> {
     /// Asks what the server wants to know. Nobody is asked anything if not everything can be answered.
     pub(super) async fn next(&mut self, result: &Value) -> Result<NextRound, Cause> {
         let wanted = |wanted: String| Cause::InputRequired { wanted };
-        let Some(left) = self.rounds_left.checked_sub(1) else {
-            return Err(wanted(format!("more than {} rounds of input", self.rounds)));
+        let Some(left) = self.left.checked_sub(1) else {
+            return Err(wanted(format!("more than {} rounds of input", self.most)));
         };
-        self.rounds_left = left;
+        self.left = left;
         let state = result.get("requestState").and_then(Value::as_str);
         let state = state.map(str::to_owned);
         let requests = result.get("inputRequests").and_then(Value::as_object);

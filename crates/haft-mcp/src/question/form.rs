@@ -82,7 +82,10 @@ mod tests {
     use serde_json::json;
 
     fn object(value: Value) -> Map<String, Value> {
-        value.as_object().unwrap().clone()
+        match value {
+            Value::Object(object) => object,
+            other => panic!("{other} is no object"),
+        }
     }
 
     #[test]

@@ -260,7 +260,7 @@ async fn the_time_of_a_call_stands_still_while_a_person_is_asked() {
 
 #[tokio::test]
 async fn a_person_who_says_nothing_is_not_waited_for_without_an_end() {
-    let never = || with(Slow(Duration::from_secs(3_600)));
+    let never = || with(Slow(Duration::from_hours(1)));
     let mut settings = fake(&["modern"]);
     settings.timeouts.asking = Duration::from_millis(300);
     let connection = open_with(settings, &never()).await.unwrap();
