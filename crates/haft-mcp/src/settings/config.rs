@@ -87,7 +87,7 @@ pub struct ServerConfig {
     pub defer: Defer,
     /// What becomes of tools that changed since they were first seen.
     pub pin: Option<Pin>,
-    /// What becomes of calls whose arguments were repaired: `allow`, `ask` or `deny`.
+    /// What becomes of calls whose arguments were repaired: `allow`, `approve` or `deny`.
     #[schemars(with = "Option<String>")]
     pub on_repaired: Option<OnRepaired>,
     /// Which form of a result the model reads.
@@ -114,7 +114,7 @@ pub struct ToolConfig {
     pub approve: Option<Approve>,
     /// Whether the tool is held back until searched for.
     pub defer: Option<Defer>,
-    /// What becomes of calls whose arguments were repaired: `allow`, `ask` or `deny`.
+    /// What becomes of calls whose arguments were repaired: `allow`, `approve` or `deny`.
     #[schemars(with = "Option<String>")]
     pub on_repaired: Option<OnRepaired>,
     /// Which form of a result the model reads.
