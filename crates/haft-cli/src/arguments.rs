@@ -2,6 +2,7 @@
 
 mod chat;
 mod help;
+mod mcp;
 mod remote;
 mod responses;
 mod tools;
@@ -24,6 +25,11 @@ use crate::config::{Age, Listen};
 use crate::terminal::Color;
 
 pub(crate) use self::chat::ChatArguments;
+use self::mcp::MCP_HELP;
+pub(crate) use self::mcp::{
+    AdHoc, McpAcceptArguments, McpCallArguments, McpCommand, McpFrom, McpListArguments,
+    McpServeArguments, McpTestArguments, McpToolsArguments, SuperviseArguments,
+};
 pub(crate) use self::remote::{RemoteArguments, SERVER};
 pub(crate) use self::responses::{
     DeleteArguments, ListArguments, ResponsesCommand, ShowArguments, WaitArguments,
@@ -74,6 +80,9 @@ pub(crate) enum Command {
     /// List, show and call the tools that `haft serve` has with this folder's configuration
     #[command(subcommand)]
     Tools(ToolsCommand),
+    /// List, test and call MCP servers, accept changed tools, or be an MCP server
+    #[command(subcommand, after_help = MCP_HELP)]
+    Mcp(McpCommand),
     /// Check a configuration, or show what it comes to
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -140,6 +149,10 @@ pub(crate) struct ServeArguments {
     /// Listen where others can reach it although there is no key: everybody can use it then
     #[arg(long)]
     pub(crate) allow_anonymous: bool,
+    /// Be an MCP server as well, at `/mcp`, with haft's own tools and those of `[mcp.*]`; `[gateway]` of
+    /// the configuration says which of them
+    #[arg(long)]
+    pub(crate) mcp: bool,
     /// Who answers, in place of the configuration's models: `offline`, or one of
     /// `openai-chat:NAME`, `openai-responses:NAME`, `anthropic:NAME`, `ollama:NAME`
     ///

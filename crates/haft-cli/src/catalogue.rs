@@ -1,11 +1,15 @@
-//! The tools that haft runs by itself, as this folder's configuration says.
+//! The tools that haft runs by itself, and those of its MCP servers, as this folder's configuration says.
 //!
 //! `haft serve`, `haft chat` and `haft tools` have the same ones.
 
 use std::path::Path;
 
-use haft::{Catalog, ToolName};
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use haft::{Catalog, Namespace, ToolName, ToolObject};
 use haft_hosted::{FileSearchConfig, HostedOptions};
+use haft_mcp::{McpError, McpTool, Pool, Server, ServerTools};
 use tempfile::TempDir;
 
 use crate::failure::Failure;
@@ -63,4 +67,47 @@ pub(crate) fn hosted_here(
         names,
         _index: index,
     })
+}
+
+/// Puts the tools of MCP servers into a catalogue, below the labels of their servers. What is known of a
+/// server from before will do; only one that was never seen is connected to. Gives what could not be had.
+pub(crate) async fn add_mcp(catalog: &Catalog, pool: &Pool) -> Vec<String> {
+    let servers = pool.servers();
+    let lists = join_all(servers.iter().map(known_or_asked)).await;
+    let mut notes = Vec::new();
+    let mut labels = Vec::new();
+    for (server, list) in servers.iter().zip(lists) {
+        let label = server.label();
+        let Ok(namespace) = Namespace::new(label.as_str()) else {
+            // A label of a configuration is one.
+            continue;
+        };
+        match list {
+            Ok(tools) => {
+                let objects = tools.tools.iter().filter_map(|tool| {
+                    let object = McpTool::new(Arc::clone(server), Arc::clone(tool)).ok()?;
+                    Some(Arc::new(object) as Arc<dyn ToolObject>)
+                });
+                let dropped = catalog.set_group(&namespace, objects);
+                notes.extend(dropped.iter().map(ToString::to_string));
+                if !tools.held.is_empty() {
+                    let held = tools.held.len();
+                    notes.push(format!(
+                        "{held} of the tools of `{label}` held back: `haft mcp tools {label}` shows why"
+                    ));
+                }
+            }
+            Err(error) => notes.push(error.to_string()),
+        }
+        labels.push(namespace);
+    }
+    catalog.set_group_order(labels);
+    notes
+}
+
+async fn known_or_asked(server: &Arc<Server>) -> Result<Arc<ServerTools>, McpError> {
+    match server.known_tools() {
+        Some(tools) => Ok(tools),
+        None => server.tools().await,
+    }
 }

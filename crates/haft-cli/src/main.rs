@@ -9,6 +9,7 @@ mod demo;
 mod failure;
 mod init;
 mod keys;
+mod mcp;
 mod remote;
 mod responses;
 mod screen;
@@ -27,7 +28,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 use tokio::runtime::Builder;
 
-use crate::arguments::{Arguments, Command, ModelChoice, ServeArguments, Show};
+use crate::arguments::{Arguments, Command, McpCommand, ModelChoice, ServeArguments, Show};
 use crate::config::Complaint;
 use crate::failure::Failure;
 use crate::terminal::Color;
@@ -85,6 +86,14 @@ fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
         Command::Chat(arguments) => on_one_thread(chat::chat(&arguments, color)),
         Command::Trace(arguments) => on_one_thread(trace::trace(&arguments)),
         Command::Tools(command) => on_one_thread(toolbox::perform(command)),
+        Command::Mcp(command @ McpCommand::Serve(_)) => {
+            let runtime = Builder::new_multi_thread().enable_all().build()?;
+            let served = runtime.block_on(mcp::perform(command));
+            // A thread waits for the next line of standard input, which need not come.
+            runtime.shutdown_background();
+            served
+        }
+        Command::Mcp(command) => on_one_thread(mcp::perform(command)),
         Command::Config(command) => settings::perform(&command),
         Command::Completions { shell } => completions(shell),
         Command::Responses(command) => on_one_thread(responses::perform(command)),

@@ -38,7 +38,13 @@ const ROOMS: [(&str, &[&str]); 11] = [
     ),
     (
         "haft-cli",
-        &["haft", "haft-hosted", "haft-server", "haft-store"],
+        &[
+            "haft",
+            "haft-hosted",
+            "haft-mcp",
+            "haft-server",
+            "haft-store",
+        ],
     ),
 ];
 

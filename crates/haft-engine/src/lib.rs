@@ -48,7 +48,7 @@ pub use feedback::{
 pub use loop_report::{LoopAction, LoopKind, LoopReport};
 pub use machine::{Effect, Executed, Input, Machine, ResumeError, Runner, Ticket};
 pub use moment::Moment;
-pub use one_shot::{ToolCallReply, execute, execute_in, tool_call};
+pub use one_shot::{ToolCallReply, execute, execute_bound, execute_in, tool_call};
 pub use options::LoopOptions;
 pub use outcome::{
     CallRecord, CallStatus, Counters, End, EndSummary, FailedReason, IncompleteReason, Outcome,

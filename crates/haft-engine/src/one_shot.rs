@@ -117,7 +117,15 @@ pub async fn execute_in(
     call: ToolCall,
     prepare: impl FnOnce(Run) -> Run,
 ) -> Result<Option<CallRecord>, RunError> {
-    let binding = catalog.snapshot().bind().build()?;
+    execute_bound(catalog.snapshot().bind().build()?, call, prepare).await
+}
+
+/// [`execute_in`], by the tools of a binding.
+pub async fn execute_bound(
+    binding: Binding,
+    call: ToolCall,
+    prepare: impl FnOnce(Run) -> Run,
+) -> Result<Option<CallRecord>, RunError> {
     let is_called = |tool: &Arc<ToolDefinition>| tool.name().as_str() == call.name;
     if !binding.tools_for_llm().any(is_called) {
         return Ok(None);

@@ -11,6 +11,7 @@ pub(crate) use crate::conversation_locks::{ConversationLock, ConversationLocks};
 
 use crate::access::{BodyBudget, Keyring, Pass, RunLine, RunPermit};
 use crate::error::{ApiError, ErrorCode};
+use crate::gateway::Mounted;
 use crate::health::StoreHealth;
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
@@ -27,6 +28,8 @@ pub(crate) struct App {
     pub(crate) catalog: Catalog,
     /// The servers that requests may name by their labels, and those that they bring along.
     pub(crate) mcp: Pool,
+    /// The MCP server that this one is as well, if it is.
+    pub(crate) gateway: Option<Mounted>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: ServerOptions,
     pub(crate) live: LiveRuns,

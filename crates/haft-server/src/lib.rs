@@ -26,6 +26,7 @@ mod durable;
 mod error;
 mod estimate;
 mod failure;
+mod gateway;
 mod health;
 mod history;
 mod http;
@@ -45,6 +46,7 @@ mod watch;
 mod wire;
 
 pub use error::{ApiError, ErrorBody, ErrorCode};
+pub use gateway::{CatalogBackend, GatewayOptions, Sight, gateway};
 pub use http::Route;
 pub use models::ModelEntry;
 pub use options::{ApiKey, DialectChoice, ServerOptions};

@@ -10,11 +10,13 @@ use axum::Router;
 use haft_catalog::Catalog;
 use haft_core::{CustomKind, Retention, Store, ToolSource};
 use haft_mcp::Pool;
+use haft_mcp::gateway::GatewayError;
 use tokio::net::TcpListener;
 
 use crate::access::{BodyBudget, KeyFile, Keyring, KeysError, RunLine};
 use crate::app::{App, ConversationLocks, now};
 use crate::connections;
+use crate::gateway::{GatewayOptions, Mounted, Sight, gateway};
 use crate::health::StoreHealth;
 use crate::http::{self, Route};
 use crate::lifetime::Lifetime;
@@ -66,6 +68,7 @@ pub struct ServerBuilder {
     catalog: Catalog,
     tools: Vec<(String, ToolSource)>,
     mcp: Pool,
+    gateway: Option<GatewayOptions>,
     options: ServerOptions,
 }
 
@@ -111,6 +114,9 @@ pub enum BuildError {
     /// The keys of clients cannot be used.
     #[error(transparent)]
     ApiKeys(#[from] KeysError),
+    /// The MCP server that it is to be cannot be one.
+    #[error(transparent)]
+    Gateway(#[from] GatewayError),
 }
 
 impl ServerBuilder {
@@ -157,6 +163,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Lets the server be an MCP server as well, at `/mcp`: with the tools of its catalogue that run here,
+    /// and those of its MCP servers. Clients send the same keys, and are the same tenants.
+    pub fn gateway(mut self, options: GatewayOptions) -> Self {
+        self.gateway = Some(options);
+        self
+    }
+
     /// What the operator decides.
     pub fn options(mut self, options: ServerOptions) -> Self {
         self.options = options;
@@ -196,8 +209,14 @@ impl ServerBuilder {
         let bodies = BodyBudget::new(limits.max_pending_bytes, options.max_body_bytes);
         let names = models.iter().map(|entry| entry.name.as_str());
         let watch = Watch::new(names, options.watch.clone());
+        let gateway = self.gateway.map(|wanted| {
+            let (catalog, pool) = (self.catalog.clone(), self.mcp.clone());
+            let limits = options.loop_options.clone();
+            gateway(catalog, pool, Sight::Tenants, limits, wanted).map(Mounted::new)
+        });
         Ok(Server {
             app: Arc::new(App {
+                gateway: gateway.transpose()?,
                 models,
                 catalog: self.catalog,
                 mcp: self.mcp,
@@ -268,13 +287,18 @@ impl Server {
             catalog: Catalog::new(),
             tools: Vec::new(),
             mcp: Pool::builder().build(),
+            gateway: None,
             options: ServerOptions::default(),
         }
     }
 
     /// Every method and path that it answers to.
     pub fn routes(&self) -> Vec<Route> {
-        http::routes()
+        let mut routes = http::routes();
+        if self.app.gateway.is_some() {
+            routes.extend(Mounted::routes());
+        }
+        routes
     }
 
     /// Whether clients must send a key: one is configured, or the data folder has a file of them.
@@ -318,6 +342,9 @@ impl Server {
         let address = listener.local_addr()?;
         let is_local = address.ip().to_canonical().is_loopback();
         let _ = self.app.is_local.set(is_local);
+        if let Some(gateway) = &self.app.gateway {
+            gateway.close_at(lifetime.stopping_signal());
+        }
         let bounds = connections::Bounds::of(&self.app);
         let served = connections::serve(listener, self.router(), lifetime, bounds);
         let wait = self.app.options.stop_wait;

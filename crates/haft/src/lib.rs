@@ -145,7 +145,7 @@ pub use haft_engine::{
     LoopKind, LoopOptions, LoopReport, Outcome, PendingCall, ReadBeforeWrite, Reminder,
     ResumeError, RetryPolicy, RunContext, RunError, RunEvent, RunPhase, RunStream,
     SequentialDependency, Session, SpillStore, SucceededTools, ToolCallReply, ToolExecutor,
-    ToolResult, Waiting, execute, execute_in, run, tool_call,
+    ToolResult, Waiting, execute, execute_bound, execute_in, run, tool_call,
 };
 
 /// Language models: one adapter per wire protocol, and the offline one.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::error::Error;
-use std::io;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use haft::models::http::Http;
@@ -11,6 +11,7 @@ use haft::{
     ApprovalRequest, Approver, Binding, BoxFuture, Decision, End, Item, LoopOptions, Model,
     RunBuilder, RunEvent, RunStream, Session, ToolName, Value,
 };
+use haft_mcp::Pool;
 use tokio::sync::{mpsc, oneshot};
 
 use super::answer::{Answer, AnswerEnd, Reply};
@@ -19,7 +20,10 @@ use super::desk::Desk;
 use crate::arguments::{ChatArguments, ModelChoice, ServeArguments};
 use crate::catalogue::{self, HostedHere};
 use crate::failure::Failure;
+use crate::mcp;
 use crate::serve::{Door, choice, configured};
+use crate::terminal::Spinner;
+use crate::text::printable;
 
 /// Questions that wait for an answer at the same time; there are no more calls than that.
 const MAX_QUESTIONS: usize = 64;
@@ -32,6 +36,8 @@ pub(super) struct Engine {
     binding: Binding,
     /// What the tools in it need as long as they are used.
     _tools: HostedHere,
+    /// The MCP servers of some of them.
+    pool: Pool,
     instructions: Option<String>,
     options: LoopOptions,
     asks_always: bool,
@@ -50,8 +56,28 @@ impl Engine {
             ..ServeArguments::default()
         };
         let (config, choice) = configured(serve, Door::None, &process_environment).await?;
+        let folder = match config.mcp.as_slice() {
+            [] => None,
+            _ => Some(crate::serve::data_dir(&config.data_dir)?),
+        };
+        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref())?;
         let tools = catalogue::hosted_here(config.search_files, &config.data_dir)?;
-        let wanted = wanted(&tools.names, arguments.tools.as_deref())?;
+        let notes = unusable.into_iter().map(|(_, error)| error.to_string());
+        let mut notes: Vec<String> = notes.collect();
+        let wants_servers = wants_servers(&tools.names, arguments.tools.as_deref());
+        if wants_servers && !pool.servers().is_empty() {
+            let spinner = Spinner::new("asking MCP servers for their tools");
+            notes.extend(
+                spinner
+                    .during(catalogue::add_mcp(&tools.catalog, &pool))
+                    .await,
+            );
+        }
+        for note in notes {
+            let _ = writeln!(io::stderr(), "note: {}", printable(&note));
+        }
+        let names: Vec<ToolName> = tools.catalog.snapshot().names().cloned().collect();
+        let wanted = wanted(&names, arguments.tools.as_deref())?;
         let binding = tools.catalog.snapshot().bind().tools(wanted).build()?;
         let name = match (flag, by_adapter) {
             (Some(name), None) => name.to_owned(),
@@ -63,11 +89,17 @@ impl Engine {
             models,
             binding,
             _tools: tools,
+            pool,
             instructions: arguments.instructions.clone(),
             options: config.loop_options,
             asks_always: arguments.ask,
             session: Session::new(),
         })
+    }
+
+    /// Ends the MCP servers that were started.
+    pub(super) async fn close(&self) {
+        self.pool.close().await;
     }
 
     /// Who answers.
@@ -253,6 +285,15 @@ impl Approver for Asker {
             }
         })
     }
+}
+
+/// Whether anything beside haft's own tools may be wanted.
+fn wants_servers(own: &[ToolName], said: Option<&[String]>) -> bool {
+    let is_own = |said: &String| {
+        let bare = said.strip_prefix(catalogue::PREFIX).unwrap_or(said);
+        bare == "none" || own.iter().any(|name| name.as_str() == bare)
+    };
+    said.is_none_or(|said| !said.iter().all(is_own))
 }
 
 /// The tools that are wanted, by name or by type; all of them if nothing is said.

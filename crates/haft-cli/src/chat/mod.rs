@@ -86,7 +86,9 @@ pub(crate) async fn chat(
         has_failed: false,
     };
     chat.welcome()?;
-    let code = chat.hold().await?;
+    let held = chat.hold().await;
+    chat.partner.close().await;
+    let code = held?;
     chat.goodbye()?;
     Ok(code)
 }

@@ -23,6 +23,13 @@ impl Partner {
         }
     }
 
+    /// Ends what was started for the conversation.
+    pub(super) async fn close(&self) {
+        if let Self::Engine(engine) = self {
+            engine.close().await;
+        }
+    }
+
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Engine(engine) => engine.name(),

@@ -114,7 +114,7 @@ impl<'d> Document<'d> {
 
     /// What it says.
     pub(super) fn read(&self) -> Result<FileConfig, Complaint> {
-        self.refuse_what_is_not_there_yet()?;
+        self.refuse_lists_in_variables()?;
         self.refuse_clear_keys()?;
         let layers = Layered {
             file: Some(&self.root),
@@ -125,12 +125,7 @@ impl<'d> Document<'d> {
         Ok(said)
     }
 
-    fn refuse_what_is_not_there_yet(&self) -> Result<(), Complaint> {
-        if let Some(place) = self.find(&[Step::Key("mcp")]) {
-            let message = "this version of haft has no MCP servers yet";
-            return Err(Complaint::new(place, message)
-                .remedy("remove `[mcp.*]`; requests can still bring functions of their own"));
-        }
+    fn refuse_lists_in_variables(&self) -> Result<(), Complaint> {
         match self.variables.get("model") {
             Some(variables) => {
                 let name = variables.some_name().to_owned();

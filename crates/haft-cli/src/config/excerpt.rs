@@ -90,10 +90,12 @@ fn masked(line: &str) -> String {
     let lower = line.to_lowercase();
     // An address may hold a password, `https://name:password@host`, or a key in its query.
     let is_address_of_somebody = lower.contains("://") && lower.contains(['@', '?']);
-    // Any header may, whatever it is called; how many there may be is none.
+    // Any header may, whatever it is called; how many there may be is none. So may what a program gets.
     let has_headers = lower.replace("max_headers", "").contains("headers");
+    let key = lower.trim_start();
+    let is_for_program = key.starts_with("env") || key.starts_with("arg") || line.contains("${");
     let has_word = || SECRET_WORDS.iter().any(|word| lower.contains(word));
-    if !is_address_of_somebody && !has_headers && !has_word() {
+    if !is_address_of_somebody && !has_headers && !is_for_program && !has_word() {
         return line.to_owned();
     }
     let mut shown = String::new();
@@ -220,6 +222,9 @@ mod tests {
             r#"endpoint = "https://host?key=hunter2""#,
             r#"headers = { x-team = "hunter2" }"#,
             r#"headers.x-team = "hunter2""#,
+            r#"env = { A = "hunter2" }"#,
+            r#"A = "hunter2-${B}""#,
+            r#"args = ["--key", "hunter2"]"#,
         ] {
             let excerpt = Excerpt::new(line, &(0..1)).to_string();
             assert!(!excerpt.contains("hunter2"), "{excerpt}");

@@ -9,16 +9,19 @@ use std::path::PathBuf;
 use haft::LoopOptions;
 use haft::models::{Adapter, HeaderSource, ModelConfig};
 use haft_hosted::FileSearchConfig;
+use haft_mcp::{ServerConfig, ToolConfig};
 use haft_server::{DialectChoice, UnsupportedTools};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::gateway::GatewayTable;
+use super::mcp::McpTable;
 use super::serde_words::unknown;
 use super::values::{Age, Bytes, Limit, Listen, Origin};
 use super::watch::LogFormat;
 
-/// The whole file. `[mcp.*]` is told apart before.
+/// The whole file.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct FileConfig {
@@ -41,6 +44,12 @@ pub(super) struct FileConfig {
     pub(super) otlp: OtlpTable,
     /// A tool that searches the files of folders, for requests that name it.
     pub(super) search_files: Option<FileSearchConfig>,
+    /// haft's tools and those of its MCP servers as one MCP server, at `/mcp`. It is there if this table is,
+    /// or with `haft serve --mcp`.
+    pub(super) gateway: Option<GatewayTable>,
+    /// MCP servers, each under a name of its own: a program that is started (`command`) or an address
+    /// (`url`). Nothing is started before it is needed.
+    pub(super) mcp: McpTable,
 }
 
 /// `[server]`.
@@ -69,6 +78,11 @@ pub(super) struct ServerTable {
     pub(super) allow_anonymous: Option<bool>,
     /// Pages of these origins may use the server from a browser.
     pub(super) allowed_origins: Option<Vec<Origin>>,
+    /// A file of further MCP servers, in the form of other clients: `{"mcpServers": {…}}`.
+    pub(super) mcp_servers: Option<PathBuf>,
+    /// The hosts of MCP servers that requests may bring along: names, `*.example.com`, `*` for every public
+    /// one, or whole origins, which alone may be private or without TLS.
+    pub(super) mcp_hosts: Option<Vec<String>>,
     /// How long the server says at `/readyz` that it is not ready, and still takes requests, when it is
     /// told to stop.
     pub(super) drain_wait: Option<Age>,
@@ -155,7 +169,7 @@ pub(super) struct OtlpTable {
 }
 
 /// The keys of every table, in the words of whoever reads it.
-pub(super) fn tables() -> [(&'static str, Vec<String>); 10] {
+pub(super) fn tables() -> [(&'static str, Vec<String>); 13] {
     [
         ("`[server]`", keys_of::<ServerTable>()),
         ("`[[model]]`", keys_of::<ModelConfig>()),
@@ -166,6 +180,9 @@ pub(super) fn tables() -> [(&'static str, Vec<String>); 10] {
         ("`[metrics]`", keys_of::<MetricsTable>()),
         ("`[otlp]`", keys_of::<OtlpTable>()),
         ("`[search_files]`", keys_of::<FileSearchConfig>()),
+        ("`[gateway]`", keys_of::<GatewayTable>()),
+        ("`[mcp.NAME]`", keys_of::<ServerConfig>()),
+        ("`[mcp.NAME.tools.TOOL]`", keys_of::<ToolConfig>()),
         ("the top of the file", keys_of::<FileConfig>()),
     ]
 }

@@ -11,9 +11,12 @@ mod document;
 mod door;
 mod excerpt;
 mod file;
+mod gateway;
 mod keys;
 mod layered;
 mod limits;
+mod mcp;
+mod mcp_json;
 mod models;
 mod reference;
 mod resolve;
@@ -25,12 +28,14 @@ mod watch;
 
 use std::path::Path;
 
-use haft::models::{Adapter, ModelConfig};
+use haft::models::{Adapter, ModelConfig, process_environment};
 
 pub(crate) use complaint::{Complaint, Place};
 pub(crate) use document::Source;
 pub(crate) use door::{Door, door};
+pub(crate) use gateway::GatewayMode;
 pub(crate) use keys::{KeySource, read as read_key};
+pub(crate) use mcp::McpServer;
 pub(crate) use reference::reference;
 pub(crate) use resolve::{Flags, Resolved, data_dir, resolve};
 pub(crate) use schema::schema;
@@ -40,7 +45,8 @@ pub(crate) use variables::Variables;
 pub(crate) use watch::Collector;
 pub(crate) use watch::{FILTER_REMEDY, LogFormat, Watching};
 
-/// What a configuration says to those who need neither its models nor its keys.
+/// What a configuration says to those who need neither its models nor its keys. What MCP servers need from
+/// the environment may be missing.
 pub(crate) fn without_models(named: Option<&Path>) -> Result<Resolved, Complaint> {
     let source = Source::named_or_usual(named)?;
     let variables = Variables::from_environment(std::env::vars_os())?;
@@ -57,7 +63,7 @@ pub(crate) fn check_without_models(
         has_no_door: true,
         ..Flags::default()
     };
-    resolve(source, variables, flags, &|_| None)
+    resolve(source, variables, flags, &process_environment)
 }
 
 #[cfg(test)]

@@ -12,6 +12,10 @@ pub(crate) fn reference() -> String {
     let schema = schema();
     for (key, table) in properties(&schema) {
         match &table["items"] {
+            Value::Null if named(table).is_some() => {
+                let path = format!("{key}.NAME");
+                describe(&mut text, &path, &format!("[{path}]"), &of_named(table));
+            }
             Value::Null => describe(&mut text, key, &format!("[{key}]"), table),
             entry => {
                 let mut entry = entry.clone();
@@ -45,9 +49,28 @@ fn describe(text: &mut String, path: &str, heading: &str, table: &Value) {
     }
     text.push('\n');
     for (key, schema) in inner {
-        let path = format!("{path}.{key}");
-        describe(text, &path, &format!("[{path}]"), schema);
+        if named(schema).is_some() {
+            let path = format!("{path}.{key}.NAME");
+            describe(text, &path, &format!("[{path}]"), &of_named(schema));
+        } else {
+            let path = format!("{path}.{key}");
+            describe(text, &path, &format!("[{path}]"), schema);
+        }
     }
+}
+
+/// What the tables below it look like, each of which has a name of somebody's choice.
+fn named(schema: &Value) -> Option<&Value> {
+    Some(&schema["additionalProperties"]).filter(|it| it["properties"].is_object())
+}
+
+/// The same, with the meaning of the whole.
+fn of_named(schema: &Value) -> Value {
+    let mut table = schema["additionalProperties"].clone();
+    if !schema["description"].is_null() {
+        table["description"] = schema["description"].clone();
+    }
+    table
 }
 
 fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -57,7 +80,7 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 /// Whether it has keys of its own.
 fn is_table(schema: &Value) -> bool {
-    schema["properties"].is_object()
+    schema["properties"].is_object() || named(schema).is_some()
 }
 
 fn is_required(table: &Value, key: &str) -> bool {

@@ -13,8 +13,10 @@ use haft_server::{DialectChoice, UnsupportedTools};
 use super::complaint::Complaint;
 use super::document::{Document, Source, Step};
 use super::file::{RetentionTable, ServerTable};
+use super::gateway::GatewayConfig;
 use super::keys::{self, KeySource};
 use super::limits;
+use super::mcp::{self, McpServer, Missing};
 use super::models;
 use super::values::{Age, Bytes, Limit, Listen, Origin};
 use super::variables::Variables;
@@ -45,6 +47,14 @@ pub(crate) struct Resolved {
     pub(crate) watching: Watching,
     /// What may be searched, if anything.
     pub(crate) search_files: Option<FileSearchConfig>,
+    /// The MCP servers, in their order.
+    pub(crate) mcp: Vec<McpServer>,
+    /// What there is to say about those of another program's file.
+    pub(crate) mcp_notes: Vec<String>,
+    /// The hosts of those that requests may bring along.
+    pub(crate) mcp_hosts: Vec<String>,
+    /// The MCP server that haft itself is, if it is one.
+    pub(crate) gateway: Option<GatewayConfig>,
 }
 
 /// The key that clients must send.
@@ -68,6 +78,8 @@ pub(crate) struct Flags {
     pub(crate) listen: Option<Listen>,
     pub(crate) data_dir: Option<PathBuf>,
     pub(crate) allow_anonymous: bool,
+    /// There is a gateway, whether the file has one or not.
+    pub(crate) has_gateway: bool,
     /// In place of the file's models.
     pub(crate) model: Option<ModelConfig>,
     /// No client comes in, so their key is not looked up.
@@ -119,7 +131,20 @@ pub(crate) fn resolve(
         let default_model = models::default_model(&document, &models, server.default_model)?;
         (models, default_model)
     };
+    let missing = if flags.has_no_door {
+        Missing::Note
+    } else {
+        Missing::Complain
+    };
+    let foreign = server.mcp_servers;
+    let servers = mcp::servers(&document, said.mcp, foreign, missing, lookup)?;
+    let gateway = said.gateway.map(GatewayConfig::of);
+    check_gateway(&document, gateway.as_ref(), &servers.servers)?;
     Ok(Resolved {
+        mcp: servers.servers,
+        mcp_notes: servers.notes,
+        mcp_hosts: server.mcp_hosts.unwrap_or_else(|| vec!["*".into()]),
+        gateway: gateway.or_else(|| flags.has_gateway.then(GatewayConfig::default)),
         listen: flags.listen.or(server.listen).unwrap_or_default(),
         data_dir,
         dialect: server.dialect.unwrap_or_default(),
@@ -172,6 +197,26 @@ fn data_dir_of(
         let folder = folder.unwrap_or_else(|| "haft-data".into());
         document.folder_of(&path).join(folder)
     }))
+}
+
+/// The servers that the gateway is narrowed to are there.
+fn check_gateway(
+    document: &Document<'_>,
+    gateway: Option<&GatewayConfig>,
+    servers: &[McpServer],
+) -> Result<(), Complaint> {
+    let named = gateway.into_iter().flat_map(|it| &it.servers).enumerate();
+    let is_there = |name: &str| servers.iter().any(|it| it.label.as_str() == name);
+    for (at, name) in named.filter(|(_, name)| !is_there(name)) {
+        let path = [Step::Key("gateway"), Step::Key("servers"), Step::Entry(at)];
+        let complaint = document.complain(&path, format!("there is no MCP server `{name}`"));
+        let known: Vec<_> = servers.iter().map(|it| format!("`{}`", it.label)).collect();
+        return Err(complaint.remedy(match known.as_slice() {
+            [] => format!("describe it in `[mcp.{name}]`"),
+            known => format!("there is {}", known.join(", ")),
+        }));
+    }
+    Ok(())
 }
 
 fn is_empty(path: &Path) -> bool {

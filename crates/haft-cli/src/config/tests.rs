@@ -8,6 +8,7 @@ use haft::models::{Adapter, ModelConfig};
 use haft_server::access::{KeyLimits, Limits};
 use haft_server::{DialectChoice, UnsupportedTools};
 
+use super::gateway::GatewayConfig;
 use super::resolve::Retention;
 use super::*;
 
@@ -236,6 +237,7 @@ fn variables_win_over_the_file_and_flags_over_variables() {
         allow_anonymous: true,
         model: Some(ModelConfig::new("default", Adapter::Offline)),
         has_no_door: false,
+        has_gateway: false,
     };
     let resolved = resolved_with(file, &variables, flags).unwrap();
     assert_eq!(resolved.listen.to_string(), "127.0.0.1:3");
@@ -447,9 +449,56 @@ const BAD_FILES: &[(&str, &str)] = &[
         "[search_files]\nfolders = [\n  \"docs\",\n  { path = \"wiki\", nam = \"w\" },\n]\n",
     ),
     (
-        "an MCP server",
-        "[server]\nmax_runs = 1\n\n[mcp.files]\ncommand = \"mcp-files\"\n",
+        "an MCP server that is nowhere",
+        "[mcp.files]\nwarm = true\n",
     ),
+    (
+        "an MCP server that is in two places",
+        "[mcp.files]\ncommand = \"a\"\nurl = \"https://a\"\n",
+    ),
+    (
+        "a misspelt key of an MCP server",
+        "[mcp.files]\ncommand = \"a\"\narg = [\"hunter2\"]\n",
+    ),
+    (
+        "a misspelt key of a tool",
+        "[mcp.files]\ncommand = \"a\"\n[mcp.files.tools.read]\ntimeout = 3\n",
+    ),
+    (
+        "a name that no MCP server can have",
+        "[mcp.my__files]\ncommand = \"a\"\n",
+    ),
+    ("haft's own name", "[mcp.haft]\ncommand = \"a\"\n"),
+    (
+        "headers for a program",
+        "[mcp.files]\ncommand = \"a\"\nheaders = { x-a = \"hunter2\" }\n",
+    ),
+    (
+        "a variable of an MCP server that is not set",
+        "[mcp.files]\ncommand = \"a\"\n[mcp.files.env]\nA = \"hunter2-${GONE}\"\n",
+    ),
+    (
+        "a token's variable that is not set",
+        "[mcp.files]\nurl = \"https://a\"\nbearer_env = \"GONE\"\n",
+    ),
+    (
+        "an MCP server's address that is none",
+        "[mcp.files]\nurl = \"ftp://a\"\n",
+    ),
+    (
+        "a time that is none",
+        "[mcp.files]\ncommand = \"a\"\ncall_timeout = 0\n",
+    ),
+    ("an MCP server that is no table", "[mcp]\nfiles = \"a\"\n"),
+    (
+        "a file of servers that is not there",
+        "[server]\nmcp_servers = \"gone.json\"\n",
+    ),
+    (
+        "a gateway to nobody",
+        "[gateway]\nservers = [\"files\", \"mail\"]\n[mcp.files]\ncommand = \"a\"\n",
+    ),
+    ("a mode that is none", "[gateway]\nmode = \"hidden\"\n"),
 ];
 
 #[test]
@@ -503,6 +552,64 @@ fn the_data_folder_is_known_without_anything_else() {
     assert!(resolved(file).is_err());
     assert_eq!(found(None), Path::new("/etc/haft/mine"));
     assert_eq!(found(Some("elsewhere")), Path::new("elsewhere"));
+}
+
+#[test]
+fn mcp_servers_are_in_the_order_of_the_file() {
+    let file = r#"
+        [server]
+        mcp_hosts = ["*.example.com"]
+        [mcp.zeta]
+        command = "npx"
+        cwd = "work"
+        call_timeout = 1.5
+        env = { TOKEN = "${SOME_KEY}" }
+        [mcp.zeta.tools."read.all"]
+        approve = "always"
+        [mcp.alpha]
+        url = "https://a.example/mcp"
+        bearer_env = "SOME_KEY"
+    "#;
+    let resolved = resolved(file).unwrap();
+    let labels: Vec<_> = resolved.mcp.iter().map(|it| it.label.as_str()).collect();
+    assert_eq!(labels, ["zeta", "alpha"]);
+    let settings = resolved.mcp[0].settings.as_ref().unwrap();
+    let haft_mcp::TransportSettings::Stdio(stdio) = &settings.transport else {
+        panic!()
+    };
+    assert_eq!(stdio.cwd.as_deref(), Some(Path::new("/etc/haft/work")));
+    assert_eq!(stdio.env["TOKEN"].expose(), "hunter2");
+    assert_eq!(settings.timeouts.call, Duration::from_millis(1500));
+    assert_eq!(
+        settings.tools["read.all"].approve,
+        Some(haft_mcp::Approve::Always)
+    );
+    assert_eq!(resolved.mcp_hosts, ["*.example.com"]);
+    assert!(!format!("{resolved:?}").contains("hunter2"));
+}
+
+#[test]
+fn a_server_that_lacks_its_variable_does_not_keep_others_from_being_used() {
+    let file = "[mcp.a]\ncommand = \"a\"\nenv = { K = \"${GONE}\" }\n[mcp.b]\ncommand = \"b\"\n";
+    assert!(
+        resolved(file).is_err(),
+        "a server does not start without it"
+    );
+    let resolved = check_without_models(&source(file), &Variables::none()).unwrap();
+    assert!(resolved.mcp[0].settings.is_err() && resolved.mcp[1].settings.is_ok());
+}
+
+#[test]
+fn a_gateway_is_there_if_its_table_is_or_a_flag_says_so() {
+    assert!(resolved("").unwrap().gateway.is_none());
+    let table = resolved("[gateway]\nmode = \"facade\"\n").unwrap();
+    assert_eq!(table.gateway.unwrap().mode, GatewayMode::Facade);
+    let flags = Flags {
+        has_gateway: true,
+        ..Flags::default()
+    };
+    let flagged = resolved_with("", &[], flags).unwrap();
+    assert_eq!(flagged.gateway, Some(GatewayConfig::default()));
 }
 
 #[test]

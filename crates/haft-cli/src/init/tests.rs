@@ -50,6 +50,9 @@ fn every_example_can_be_switched_on() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("local.key"), "hunter2").unwrap();
     std::fs::write(folder.path().join("script.jsonl"), "{\"text\": \"hi\"}\n").unwrap();
+    std::fs::write(folder.path().join("notes.token"), "hunter2").unwrap();
+    let others = r#"{"mcpServers": {"other": {"command": "other"}}}"#;
+    std::fs::write(folder.path().join("mcp.json"), others).unwrap();
     // Either of the two, and the default is a model that is there.
     let text = switched_on(TEMPLATE, true)
         .replace("api_key_file = \"haft.key\"", "")
@@ -75,6 +78,13 @@ fn every_example_can_be_switched_on() {
     assert_eq!(adapters, every);
     assert_eq!(resolved.default_model.as_deref(), Some("local"));
     assert!(resolved.search_files.is_some() && resolved.api_key.is_some());
+    let servers = resolved.mcp.iter().map(|it| it.label.as_str());
+    let expected = ["files", "search", "notes", "other"];
+    assert_eq!(servers.collect::<Vec<_>>(), expected);
+    assert_eq!(
+        resolved.gateway.map(|it| it.servers),
+        Some(vec!["files".into()])
+    );
 }
 
 /// The keys that stand in a value, in whatever table.
@@ -125,7 +135,14 @@ fn no_key_is_left_out() {
     assert!(wanted.contains("allowed_origins") && wanted.contains("header_timeout"));
     assert!(wanted.contains("exact_window"), "{wanted:?}");
     for key in [
-        "failover", "failures", "open", "longest", "every", "timeout",
+        "no_schema_mode",
+        "bearer_file",
+        "failover",
+        "failures",
+        "open",
+        "longest",
+        "every",
+        "timeout",
     ] {
         assert!(told.contains(key), "{key} is not in the template");
     }

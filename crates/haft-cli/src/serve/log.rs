@@ -10,14 +10,14 @@ use crate::config::{Complaint, FILTER_REMEDY, LogFormat, Place, Watching};
 const VARIABLE: &str = "HAFT_LOG";
 
 /// What the environment says about the log, if it says anything.
-pub(super) fn of_environment() -> Result<Option<EnvFilter>, Complaint> {
+pub(crate) fn of_environment() -> Result<Option<EnvFilter>, Complaint> {
     let said = std::env::var(VARIABLE).ok();
     let said = said.filter(|filter| !filter.trim().is_empty());
     said.as_deref().map(filter).transpose()
 }
 
 /// Starts the log.
-pub(super) fn start(said: Option<EnvFilter>, config: &Watching) {
+pub(crate) fn start(said: Option<EnvFilter>, config: &Watching) {
     // What the configuration says was read before.
     let filter = said.unwrap_or_else(|| EnvFilter::new(&config.filter));
     let log = tracing_subscriber::fmt()

@@ -5,7 +5,7 @@
 //! use it. It decides nothing about requests; that is the server's own.
 
 pub(crate) mod choice;
-mod log;
+pub(crate) mod log;
 pub(crate) mod prepare;
 mod server;
 mod stop;
@@ -43,6 +43,9 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     let signals = Signals::listen()?;
     let (config, choice) = configured(arguments, Door::Open, &process_environment).await?;
     log::start(filter, &config.watching);
+    for note in &config.mcp_notes {
+        tracing::warn!("{note}");
+    }
     let data_dir = data_dir(&config.data_dir)?;
     let listener = prepare::listener(&config.listen).await?;
     let address = listener.local_addr().map_err(Failure::of_listening)?;
@@ -101,6 +104,7 @@ pub(crate) async fn configured(
         allow_anonymous: arguments.allow_anonymous,
         model,
         has_no_door: door == Door::None,
+        has_gateway: arguments.mcp,
     };
     let is_flagged = flags.model.is_some();
     let mut config = resolve(&source, &variables, flags, lookup)?;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use haft::models::http::Http;
 use haft::models::{Lookup, pools};
+use haft_mcp::Pool;
 #[cfg(feature = "otlp")]
 use haft_server::OtlpOptions;
-use haft_server::{ApiKey, ModelEntry, Server, ServerOptions, WatchOptions};
+use haft_server::{ApiKey, GatewayOptions, ModelEntry, Server, ServerOptions, WatchOptions};
 use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
@@ -18,6 +19,7 @@ use crate::catalogue;
 use crate::config::Collector;
 use crate::config::{Resolved, Watching};
 use crate::failure::Failure;
+use crate::mcp::pool_of;
 
 /// The file in the data folder that keeps responses and conversations.
 const STORE: &str = "haft.db";
@@ -26,6 +28,7 @@ const STORE: &str = "haft.db";
 pub(super) struct Ready {
     server: Server,
     tools: Vec<String>,
+    mcp: Pool,
 }
 
 /// Makes the server: its store in the data folder, its models, its tools.
@@ -50,17 +53,26 @@ pub(super) fn build(
         .iter()
         .map(|name| format!("{}{name}", catalogue::PREFIX));
     let tools = types.collect();
+    // What is missing was complained about.
+    let (mcp, _) = pool_of(&config.mcp, Some(data_dir))?;
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)
         .catalog(catalog)
+        .mcp(mcp.clone())
         .options(options(config, choice)?);
     let pools = pools(&choice.models, lookup, &Http::default()).map_err(told)?;
     for (model, pool) in choice.models.iter().zip(pools) {
         let aliases = model.aliases.clone();
         builder = builder.model(ModelEntry::from_pool(&model.name, aliases, pool));
     }
+    if let Some(gateway) = &config.gateway {
+        builder = builder.gateway(GatewayOptions {
+            mode: gateway.mode.mode(),
+            subset: gateway.subset(),
+        });
+    }
     let server = builder.build().map_err(told)?;
-    Ok(Ready { server, tools })
+    Ok(Ready { server, tools, mcp })
 }
 
 impl Ready {
@@ -80,7 +92,10 @@ impl Ready {
         listener: TcpListener,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), Failure> {
-        self.server.serve(listener, stop).await.map_err(told)
+        self.mcp.warm();
+        let served = self.server.serve(listener, stop).await.map_err(told);
+        self.mcp.close().await;
+        served
     }
 }
 
@@ -106,6 +121,7 @@ fn options(config: &Resolved, choice: &Choice) -> Result<ServerOptions, Failure>
         drain_wait: config.drain_wait,
         stop_wait: config.stop_wait,
         api_key: api_key.map(|key| ApiKey::new(key.secret.expose())),
+        mcp_hosts: config.mcp_hosts.clone(),
         allowed_origins: origins.map(|it| it.as_str().to_owned()).collect(),
         default_model: Some(choice.default_model.clone()),
         loop_options: config.loop_options.clone(),

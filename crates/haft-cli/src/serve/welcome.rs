@@ -40,6 +40,23 @@ impl Display for Welcome<'_> {
                 tools => tools.join(", "),
             },
         )?;
+        if !self.config.mcp.is_empty() {
+            let servers = self.config.mcp.iter().map(|it| it.label.as_str());
+            let servers = servers.collect::<Vec<_>>().join(", ");
+            line(
+                f,
+                "mcp",
+                format!("{servers} (`haft mcp test` says whether they work)"),
+            )?;
+        }
+        if self.config.gateway.is_some() {
+            let address = format!("http://{}/mcp", self.address);
+            line(
+                f,
+                "gateway",
+                format!(" MCP clients find all tools at {address}"),
+            )?;
+        }
         line(f, "data", self.data_dir.display())?;
         if self.needs_key {
             let folder = quoted_if_needed(&self.data_dir.display().to_string());

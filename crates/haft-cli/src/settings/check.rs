@@ -41,6 +41,7 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
     let data_dir = config.data_dir.display().to_string();
     let search = config.search_files.iter().flat_map(|it| &it.folders);
     let folders: Vec<String> = search.map(|it| it.path.display().to_string()).collect();
+    let servers: Vec<String> = config.mcp.iter().map(|it| it.label.to_string()).collect();
     if arguments.json {
         print_json(&json!({
             "ok": true,
@@ -50,6 +51,9 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
             "models": models,
             "default_model": config.default_model,
             "searched_folders": folders,
+            "mcp_servers": servers,
+            "gateway": config.gateway.is_some(),
+            "notes": config.mcp_notes,
         }))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -79,6 +83,19 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
     line("data", &data_dir)?;
     if !folders.is_empty() {
         line("searched", &folders.join(", "))?;
+    }
+    if !servers.is_empty() {
+        let servers = servers.join(", ");
+        line(
+            "mcp",
+            &format!("{servers}; `haft mcp test` says whether they work"),
+        )?;
+    }
+    if config.gateway.is_some() {
+        line("gateway", "an MCP server for others at /mcp")?;
+    }
+    for note in &config.mcp_notes {
+        line("note", note)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -84,6 +84,44 @@ pub(super) fn models(file: &Table) -> Vec<Table> {
         .collect()
 }
 
+/// The MCP server of this label, without what may be secret; none if it stands in another file.
+pub(super) fn server(file: &Table, label: &str) -> Option<Table> {
+    let table = file.get("mcp")?.as_table()?.get(label)?.as_table()?;
+    let keys = table.iter().map(|(key, value)| {
+        let value = match (key.as_str(), value) {
+            ("args", toml::Value::Array(arguments)) => harmless_arguments(arguments),
+            _ => harmless(key, value.clone()),
+        };
+        (key.clone(), value)
+    });
+    Some(keys.collect())
+}
+
+/// What a program is started with, without what follows a word for a secret.
+fn harmless_arguments(arguments: &[toml::Value]) -> toml::Value {
+    const WORDS: [&str; 6] = ["key", "token", "secret", "password", "auth", "bearer"];
+    let names_secret = |text: &str| {
+        let text = text.to_lowercase();
+        WORDS.iter().any(|word| text.contains(word))
+    };
+    let mut hides_next = false;
+    let shown = arguments.iter().map(|argument| {
+        let text = argument.as_str().unwrap_or_default();
+        let hides = std::mem::take(&mut hides_next);
+        let shown = match text.split_once(['=', ':']) {
+            _ if hides => String::from("…"),
+            Some((name, _)) if names_secret(name) => format!("{name}=…"),
+            _ if text.contains("://") => without_password(text),
+            _ => {
+                hides_next = text.starts_with('-') && names_secret(text);
+                text.to_owned()
+            }
+        };
+        toml::Value::String(shown)
+    });
+    toml::Value::Array(shown.collect())
+}
+
 /// The keys of a model that take bare numbers, which are seconds.
 const SECONDS: [&str; 3] = ["connect_timeout", "header_timeout", "idle_timeout"];
 
@@ -156,7 +194,7 @@ fn harmless(key: &str, value: toml::Value) -> toml::Value {
     match value {
         toml::Value::String(text) if text.contains("://") => without_password(&text).into(),
         toml::Value::Table(table) => {
-            let hides = key == "headers";
+            let hides = key == "headers" || key == "env";
             let members = table.into_iter().map(|(name, value)| {
                 let value = match value {
                     toml::Value::String(_) if hides => String::from("…").into(),
@@ -294,6 +332,16 @@ mod tests {
         assert!(!told.contains("hunter2"), "{told}");
         assert!(
             told.contains("https://h/v1") && told.contains("\"KEY\""),
+            "{told}"
+        );
+        let file = "[mcp.a]\ncommand = \"a\"\nargs = [\"--api-key\", \"hunter2\", \"--token=hunter2\", \
+                    \"Authorization: hunter2\", \"postgres://me:hunter2@h/d\", \"plain\"]\n\
+                    env = { A = \"hunter2\" }\nheaders = { B = \"hunter2\" }\n";
+        let server = server(&toml::from_str(file).unwrap(), "a").unwrap();
+        let told = written(&toml::Value::Table(server));
+        assert!(!told.contains("hunter2"), "{told}");
+        assert!(
+            told.contains("plain") && told.contains("postgres://h/d"),
             "{told}"
         );
         let file = "[otlp]\nendpoint = \"http://me:hunter2@c/v1?key=hunter2\"\n\

@@ -21,7 +21,7 @@ pub(super) fn show(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Erro
     let source = Source::named_or_usual(arguments.from.config.as_deref())?;
     let variables = Variables::from_environment(std::env::vars_os())?;
     // What is wrong is complained about with its place; keys need not be there to be shown.
-    check_without_models(&source, &variables)?;
+    let checked = check_without_models(&source, &variables)?;
     let file: Table = toml::from_str(&source.text)?;
     let settings = effective::settings(&file, &source.name, &variables);
     let models = effective::models(&file);
@@ -40,6 +40,11 @@ pub(super) fn show(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Erro
             .into_iter()
             .map(|it| value_of(&toml::Value::Table(it)));
         told["model"] = models.collect::<Vec<Value>>().into();
+        for server in &checked.mcp {
+            let keys = effective::server(&file, server.label.as_str());
+            let value = keys.map_or_else(|| json!({}), |it| value_of(&toml::Value::Table(it)));
+            told["mcp"][server.label.as_str()] = json!({"value": value, "from": server.from});
+        }
         print_json(&told)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -68,6 +73,17 @@ pub(super) fn show(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Erro
         let (names, rest): (Vec<_>, Vec<_>) = model.iter().partition(|(key, _)| *key == "name");
         for (key, value) in names.into_iter().chain(rest) {
             writeln!(out, "{key} = {}", printable(&written(value)))?;
+        }
+    }
+    for server in &checked.mcp {
+        writeln!(out, "\n{}", format!("[mcp.{}]", server.label).bold())?;
+        match effective::server(&file, server.label.as_str()) {
+            Some(keys) => {
+                for (key, value) in &keys {
+                    writeln!(out, "{key} = {}", printable(&written(value)))?;
+                }
+            }
+            None => writeln!(out, "{}", format!("# {}", printable(&server.from)).cyan())?,
         }
     }
     if file.get("model").is_none() {

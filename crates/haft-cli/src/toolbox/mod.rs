@@ -8,20 +8,24 @@ mod arguments;
 mod call;
 mod show;
 
+pub(crate) use self::call::ByHand;
+
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use haft::{Catalog, LoopOptions, ToolDefinition, ToolKind, Value};
+use haft_mcp::Pool;
 use owo_colors::OwoColorize;
 
 use crate::arguments::{FromConfiguration, ListToolsArguments, ToolsCommand};
 use crate::catalogue::{self, HostedHere};
 use crate::config::without_models;
 use crate::failure::Failure;
-use crate::terminal::print_json;
-use crate::text::{nearest, one_line};
+use crate::mcp;
+use crate::terminal::{Spinner, print_json};
+use crate::text::{nearest, one_line, printable};
 
 /// The tool that is there only if there is something to search.
 const SEARCH: &str = "search_files";
@@ -32,8 +36,8 @@ const NO_FOLDERS: &str = "it searches the `folders` of `[search_files]` in `haft
 /// Performs it.
 pub(crate) async fn perform(command: ToolsCommand) -> Result<ExitCode, Box<dyn Error>> {
     match command {
-        ToolsCommand::List(arguments) => list(&arguments),
-        ToolsCommand::Show(arguments) => show::show(&arguments),
+        ToolsCommand::List(arguments) => list(&arguments).await,
+        ToolsCommand::Show(arguments) => show::show(&arguments).await,
         ToolsCommand::Call(arguments) => call::call(arguments).await,
     }
 }
@@ -41,6 +45,8 @@ pub(crate) async fn perform(command: ToolsCommand) -> Result<ExitCode, Box<dyn E
 /// The tools of a configuration, and what bounds their calls.
 struct Toolbox {
     tools: HostedHere,
+    /// The MCP servers whose tools are there, too.
+    pool: Pool,
     /// Whether folders are searched.
     has_search: bool,
     options: LoopOptions,
@@ -51,12 +57,40 @@ impl Toolbox {
         let config = without_models(from.config.as_deref())?;
         let search = config.search_files.as_ref();
         let has_search = search.is_some_and(|it| !it.folders.is_empty());
+        let folder = match config.mcp.as_slice() {
+            [] => None,
+            _ => Some(crate::serve::data_dir(&config.data_dir)?),
+        };
+        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref())?;
+        for (_, error) in unusable {
+            note(&error.to_string());
+        }
         let tools = catalogue::hosted_here(config.search_files, &config.data_dir)?;
         Ok(Self {
             tools,
+            pool,
             has_search,
             options: config.loop_options,
         })
+    }
+
+    /// With the tools of the MCP servers, unless one of haft's own is wanted.
+    async fn with_tools_of(self, wanted: Option<&str>) -> Result<Self, Failure> {
+        let is_own = |name: &str| self.find(name).is_ok();
+        if self.pool.servers().is_empty() || wanted.is_some_and(is_own) {
+            return Ok(self);
+        }
+        let spinner = Spinner::new("asking MCP servers for their tools");
+        let notes = catalogue::add_mcp(self.catalog(), &self.pool);
+        for text in spinner.during(notes).await {
+            note(&text);
+        }
+        Ok(self)
+    }
+
+    /// Ends what was started.
+    async fn close(&self) {
+        self.pool.close().await;
     }
 
     fn catalog(&self) -> &Catalog {
@@ -85,6 +119,7 @@ impl Toolbox {
 fn type_of(tool: &ToolDefinition) -> String {
     match tool.kind() {
         ToolKind::Custom(kind) => kind.to_string(),
+        ToolKind::Mcp => String::from("mcp"),
         _ => format!("{}{}", catalogue::PREFIX, tool.name()),
     }
 }
@@ -97,8 +132,16 @@ fn json_of(tool: &ToolDefinition) -> Value {
     json
 }
 
-fn list(arguments: &ListToolsArguments) -> Result<ExitCode, Box<dyn Error>> {
+/// Says beside the rest what is not as it should be.
+fn note(text: &str) {
+    // Whether somebody reads along changes nothing.
+    let _ = writeln!(io::stderr(), "note: {}", printable(text));
+}
+
+async fn list(arguments: &ListToolsArguments) -> Result<ExitCode, Box<dyn Error>> {
     let toolbox = Toolbox::open(&arguments.from)?;
+    let toolbox = toolbox.with_tools_of(None).await?;
+    toolbox.close().await;
     let tools = toolbox.catalog().list();
     if arguments.json {
         let list: Vec<Value> = tools.iter().map(|tool| json_of(tool)).collect();
@@ -110,7 +153,10 @@ fn list(arguments: &ListToolsArguments) -> Result<ExitCode, Box<dyn Error>> {
         let name = one_line(tool.name().as_str(), 64);
         let kind = one_line(&type_of(tool), 64);
         let brief = one_line(tool.brief(), 120);
-        writeln!(out, "{:<14}{:<20}{brief}", name.cyan(), kind.dimmed())?;
+        // Names of MCP tools are longer than haft's own, and all but never short.
+        let (name, kind) = (format!("{name:<14}"), format!("{kind:<20}"));
+        let gap = if name.ends_with(' ') { "" } else { "  " };
+        writeln!(out, "{}{gap}{}{brief}", name.cyan(), kind.dimmed())?;
     }
     let mut words = String::from(
         "requests name them by type, as in `\"tools\": [{\"type\": \"haft:clock\"}]`; `haft tools show \

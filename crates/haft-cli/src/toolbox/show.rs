@@ -16,8 +16,10 @@ use crate::text::{one_line, printable, spoken};
 /// How much of a description is shown in a table.
 const SHOWN_CHARS: usize = 200;
 
-pub(super) fn show(arguments: &ShowToolArguments) -> Result<ExitCode, Box<dyn Error>> {
+pub(super) async fn show(arguments: &ShowToolArguments) -> Result<ExitCode, Box<dyn Error>> {
     let toolbox = Toolbox::open(&arguments.from)?;
+    let toolbox = toolbox.with_tools_of(Some(&arguments.name)).await?;
+    toolbox.close().await;
     let tool = toolbox.find(&arguments.name)?;
     if arguments.json {
         print_json(&json_of(&tool))?;

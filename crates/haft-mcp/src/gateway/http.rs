@@ -42,6 +42,7 @@ use super::handler::Handler;
 pub struct HttpOptions {
     hosts: Vec<String>,
     origins: Vec<String>,
+    is_checked_before: bool,
     body_bytes: usize,
     anonymous: Option<Caller>,
     sessions: usize,
@@ -57,6 +58,7 @@ impl Default for HttpOptions {
         Self {
             hosts: hosts.into(),
             origins: origins.collect(),
+            is_checked_before: false,
             body_bytes: 4 * 1024 * 1024,
             anonymous: None,
             sessions: 1_024,
@@ -89,6 +91,15 @@ impl HttpOptions {
             _ => "",
         };
         self.origins.push(format!("{origin}{port}"));
+        self
+    }
+
+    /// `Host` and `Origin` were checked by whoever stands in front, and are not looked at here.
+    #[must_use]
+    pub fn checked_before(mut self) -> Self {
+        self.hosts.clear();
+        self.origins.clear();
+        self.is_checked_before = true;
         self
     }
 
@@ -126,10 +137,13 @@ impl HttpOptions {
 impl<B: Backend> Gateway<B> {
     /// The gateway as a route, usually at `/mcp`. Both eras are on it.
     pub fn http<S: Clone + Send + Sync + 'static>(&self, options: HttpOptions) -> MethodRouter<S> {
-        let config = StreamableHttpServerConfig::default()
+        let mut config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(options.hosts)
-            .with_allowed_origins(options.origins)
-            .enforce_origin_validation()
+            .with_allowed_origins(options.origins);
+        if !options.is_checked_before {
+            config = config.enforce_origin_validation();
+        }
+        let config = config
             .with_max_request_body_bytes(options.body_bytes)
             .with_cancellation_token(self.core.closing.clone());
         let mut local = LocalSessionManager::default();

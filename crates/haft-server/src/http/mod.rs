@@ -99,9 +99,11 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     } else {
         Router::new()
     };
-    paths()
-        .into_router()
-        .fallback(unknown_path)
+    let mut api = paths().into_router();
+    if let Some(gateway) = &app.gateway {
+        api = gateway.added_to(api);
+    }
+    api.fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
         .merge(metrics_paths)

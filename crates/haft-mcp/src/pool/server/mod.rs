@@ -171,6 +171,11 @@ impl Server {
         listed.tools.clone()
     }
 
+    /// The era that it speaks, or spoke the last time, if that is known.
+    pub fn known_era(&self) -> Option<Era> {
+        *locked(&self.era)
+    }
+
     /// Whether a person is asked before this tool is called.
     pub fn needs_approval(&self, tool: &ToolDef) -> bool {
         let settings = self.settings();

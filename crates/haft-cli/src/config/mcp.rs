@@ -1,0 +1,182 @@
+//! `[mcp.NAME]`: the MCP servers, in the order in which they stand in the file, then those of a file that
+//! other programs read as well.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::PathBuf;
+
+use haft_mcp::{Label, ServerConfig, ServerSettings, SettingsError};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+
+use super::complaint::Complaint;
+use super::document::{Document, Step};
+use super::mcp_json::{self, Foreign};
+
+/// The servers that a file describes, in its order.
+#[derive(Debug, Default)]
+pub(super) struct McpTable(pub(super) Vec<(String, ServerConfig)>);
+
+impl<'de> Deserialize<'de> for McpTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+struct InOrder;
+
+impl<'de> Visitor<'de> for InOrder {
+    type Value = McpTable;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("tables of servers, such as `[mcp.files]`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut servers: A) -> Result<McpTable, A::Error> {
+        let mut table = Vec::new();
+        while let Some(server) = servers.next_entry()? {
+            table.push(server);
+        }
+        Ok(McpTable(table))
+    }
+}
+
+impl JsonSchema for McpTable {
+    fn schema_name() -> Cow<'static, str> {
+        "McpTable".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let server = generator.subschema_for::<ServerConfig>();
+        json_schema!({"type": "object", "additionalProperties": server})
+    }
+}
+
+/// A server of the configuration.
+#[derive(Debug, Clone)]
+pub(crate) struct McpServer {
+    pub(crate) label: Label,
+    /// What follows from what was said, or what is missing in the environment.
+    pub(crate) settings: Result<ServerSettings, SettingsError>,
+    /// The table in the configuration, or the file, that it stands in.
+    pub(crate) from: String,
+}
+
+/// What becomes of a server whose variables or files are not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// It is a complaint: nothing starts.
+    Complain,
+    /// It is noted with the server, for others are of use without it.
+    Note,
+}
+
+/// The servers, and what there is to say about them.
+#[derive(Debug, Default)]
+pub(super) struct Servers {
+    pub(super) servers: Vec<McpServer>,
+    pub(super) notes: Vec<String>,
+}
+
+/// All servers of a configuration.
+pub(super) fn servers(
+    document: &Document<'_>,
+    table: McpTable,
+    foreign: Option<PathBuf>,
+    missing: Missing,
+    lookup: haft_mcp::VariableLookup<'_>,
+) -> Result<Servers, Complaint> {
+    let mut all = Servers::default();
+    for (name, mut config) in table.0 {
+        let path = [Step::Key("mcp"), Step::Key(&name)];
+        let label = Label::new(&name).map_err(|_| bad_label(document, &path, &name))?;
+        let folder = document.folder_of(&path);
+        for file in [&mut config.cwd, &mut config.bearer_file] {
+            *file = file.take().map(|it| folder.join(it));
+        }
+        // What is wrong whatever the environment holds is wrong for everybody.
+        let complain = |error: SettingsError| about(document, &name, &error);
+        check_form(&label, &config).map_err(complain)?;
+        let settings = config.resolve(label.clone(), lookup);
+        if missing == Missing::Complain
+            && let Err(error) = &settings
+        {
+            return Err(about(document, &name, error));
+        }
+        all.servers.push(McpServer {
+            from: format!("[mcp.{name}]"),
+            label,
+            settings,
+        });
+    }
+    if let Some(file) = foreign {
+        let path = [Step::Key("server"), Step::Key("mcp_servers")];
+        let file = document.folder_of(&path).join(file);
+        let complain = |text: String| {
+            document
+                .complain(&path, text)
+                .remedy("name a file with `{\"mcpServers\": {…}}`, as other MCP clients have it")
+        };
+        let Foreign { servers, notes } = mcp_json::read(&file, lookup).map_err(complain)?;
+        all.notes = notes;
+        for server in servers {
+            let error = server.settings.as_ref().err();
+            if let (Missing::Complain, Some(error)) = (missing, error) {
+                return Err(complain(format!("`{}`: {error}", file.display())));
+            }
+            if all.servers.iter().any(|it| it.label == server.label) {
+                let label = &server.label;
+                let text = format!("`{}` has a server `{label}`, too", file.display());
+                let remedy = format!("give one of them another name, or remove `[mcp.{label}]`");
+                return Err(document.complain(&path, text).remedy(remedy));
+            }
+            all.servers.push(server);
+        }
+    }
+    Ok(all)
+}
+
+/// Whether it could be a server, if every variable were set and every file there.
+pub(super) fn check_form(label: &Label, config: &ServerConfig) -> Result<(), SettingsError> {
+    let mut config = config.clone();
+    let has_both = config.bearer_env.is_some() && config.bearer_file.is_some();
+    if config.url.is_some() && !has_both {
+        config.bearer_file = None;
+    }
+    let set = |_: &str| Some(String::from("set"));
+    config.resolve(label.clone(), &set).map(drop)
+}
+
+fn bad_label(document: &Document<'_>, path: &[Step<'_>], name: &str) -> Complaint {
+    let message = if name == "haft" {
+        String::from("`haft` is haft's own name")
+    } else {
+        format!("`{name}` cannot be the name of a server")
+    };
+    document.complain(path, message).remedy(
+        "write a letter, then letters, digits, `-` and single `_`, at most 24 in all, such as \
+         `[mcp.my-files]`",
+    )
+}
+
+/// What is wrong with a server, at the place of the key.
+fn about(document: &Document<'_>, name: &str, error: &SettingsError) -> Complaint {
+    let key = match error {
+        SettingsError::Misplaced { key, .. } => key,
+        SettingsError::Invalid { key, .. } => key.as_str(),
+        _ => "",
+    };
+    let mut path = vec![Step::Key("mcp"), Step::Key(name)];
+    // Only the tables of texts have keys of their own, which may have points in them.
+    let steps = key.split_once('.').map_or(vec![key], |(a, b)| vec![a, b]);
+    path.extend(steps.into_iter().filter(|it| !it.is_empty()).map(Step::Key));
+    let complaint = document.complain(&path, error.to_string());
+    match error {
+        SettingsError::Transport { .. } => complaint.remedy(
+            "a program is started with `command = \"npx\"` and `args`, a server elsewhere is reached at \
+             `url = \"https://…\"`",
+        ),
+        _ => complaint,
+    }
+}

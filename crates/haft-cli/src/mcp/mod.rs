@@ -1,0 +1,41 @@
+//! `haft mcp`: the MCP servers of a configuration, looked at and called by hand, and haft as one itself.
+//!
+//! What comes in: names of servers and tools, or a program or an address that no configuration knows. What
+//! goes out: how they are and what they gave, as a person or a program reads it. It decides nothing about
+//! tools: calls go the way of every call, and what is held back stays so until a person accepts it.
+
+mod accept;
+mod call;
+#[cfg(unix)]
+mod descendants;
+mod list;
+mod serve;
+mod servers;
+#[cfg(unix)]
+mod supervise;
+mod test;
+mod tools;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+pub(crate) use self::servers::pool_of;
+use crate::arguments::McpCommand;
+#[cfg(not(unix))]
+use crate::failure::Failure;
+
+/// Performs it.
+pub(crate) async fn perform(command: McpCommand) -> Result<ExitCode, Box<dyn Error>> {
+    match command {
+        McpCommand::List(arguments) => list::list(&arguments),
+        McpCommand::Test(arguments) => test::test(arguments).await,
+        McpCommand::Tools(arguments) => tools::tools(arguments).await,
+        McpCommand::Call(arguments) => call::call(arguments).await,
+        McpCommand::Accept(arguments) => accept::accept(&arguments),
+        McpCommand::Serve(arguments) => serve::serve(arguments).await,
+        #[cfg(unix)]
+        McpCommand::Supervise(arguments) => supervise::supervise(arguments).await,
+        #[cfg(not(unix))]
+        McpCommand::Supervise(_) => Err(Failure::new("this system has no supervisor").into()),
+    }
+}

@@ -1,0 +1,66 @@
+//! `haft mcp serve`: all tools as one MCP server, for whoever started this process.
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use haft_mcp::gateway::Caller;
+use haft_server::{GatewayOptions, Sight, gateway};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::servers::{Folder, Servers};
+use crate::arguments::McpServeArguments;
+use crate::catalogue;
+use crate::config::Watching;
+use crate::failure::Failure;
+use crate::serve::log;
+
+/// Serves until the client goes away or somebody says stop. Nothing but the protocol is written to
+/// standard output.
+pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let filter = log::of_environment()?;
+    let servers = Servers::configured(&arguments.from, Folder::Made)?;
+    log::start(filter, &Watching::default());
+    for note in &servers.config.mcp_notes {
+        tracing::warn!("{note}");
+    }
+    for (label, error) in &servers.unusable {
+        tracing::warn!("server `{label}` cannot be used: {error}");
+    }
+    let mut offered = servers.config.gateway.clone().unwrap_or_default();
+    if let Some(mode) = arguments.mode {
+        offered.mode = mode;
+    }
+    if !arguments.only.is_empty() || !arguments.tools.is_empty() {
+        for name in &arguments.only {
+            if !servers.labels.iter().any(|it| it.as_str() == name) {
+                servers.find(Some(name))?;
+            }
+        }
+        offered.servers.clone_from(&arguments.only);
+        offered.tools.clone_from(&arguments.tools);
+    }
+    let config = &servers.config;
+    let own = catalogue::hosted_here(config.search_files.clone(), &config.data_dir)?;
+    let options = GatewayOptions {
+        mode: offered.mode.mode(),
+        subset: offered.subset(),
+    };
+    let (catalog, pool) = (own.catalog.clone(), servers.pool.clone());
+    let limits = config.loop_options.clone();
+    let gateway = gateway(catalog, pool, Sight::Operator, limits, options);
+    let gateway = gateway.map_err(|error| Failure::new(error.to_string()))?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    servers.pool.warm();
+    let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+    let serving = gateway.serve_stdio(input, output, Caller::local());
+    let served = tokio::select! {
+        served = serving => served.map_err(|error| Failure::new(error.to_string())),
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+    };
+    gateway.close();
+    servers.pool.close().await;
+    served?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,220 @@
+//! The program between haft and an MCP server that runs as a child: it sees to it that nothing of the
+//! server is left when haft is gone, however that came.
+//!
+//! It is started by haft in a process group of its own, gives its pipes to the server and holds none of
+//! them itself. The server is in the same group, so that haft can end both at once; what leaves the group
+//! is found below this process, which on Linux adopts every descendant that loses its parent.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process};
+use tokio::signal::unix::{Signal as Caught, SignalKind, signal};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::descendants::descendants;
+use crate::arguments::SuperviseArguments;
+
+/// How often the parent is looked for.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How long everybody has who was told to end. Shorter than haft's own patience, after which this process
+/// is killed as well and nobody is left to look for those outside of the group.
+const GRACE: Duration = Duration::from_millis(1500);
+
+/// The same for what a server left behind that ended by itself.
+const GRACE_AFTERWARDS: Duration = Duration::from_millis(500);
+
+/// How long killed processes may take to be gone, and how often they are looked for.
+const GONE: Duration = Duration::from_secs(1);
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// What a shell says of a program that is not there, and of one that cannot be run.
+const NOT_FOUND: u8 = 127;
+const NOT_RUN: u8 = 126;
+
+/// Starts the program, and ends with its code.
+pub(super) async fn supervise(arguments: SuperviseArguments) -> Result<ExitCode, Box<dyn Error>> {
+    let mut signals = Signals::listen()?;
+    let parent = i32::try_from(arguments.parent).ok().and_then(Pid::from_raw);
+    let is_orphan = || rustix::process::getppid() != parent;
+    prepare();
+    if is_orphan() {
+        return Ok(ExitCode::FAILURE);
+    }
+    let server = match start(&arguments.command) {
+        Ok(server) => server,
+        Err((error, code)) => {
+            let program = arguments.command[0].display();
+            let _ = writeln!(io::stderr(), "haft: cannot start `{program}`: {error}");
+            return Ok(ExitCode::from(code));
+        }
+    };
+    let mut deadline = None;
+    loop {
+        if let Some(status) = reap(server) {
+            end_descendants(GRACE_AFTERWARDS).await;
+            return Ok(code_of(status));
+        }
+        if is_orphan() {
+            end_descendants(GRACE).await;
+            return Ok(ExitCode::FAILURE);
+        }
+        tokio::select! {
+            event = signals.next() => match event {
+                Event::Look => {}
+                Event::PassOn(signal) => {
+                    // It may have had it already, with the group; twice does no harm.
+                    let _ = kill_process(server, signal);
+                    if signal == Signal::TERM {
+                        deadline.get_or_insert_with(|| Instant::now() + GRACE);
+                    }
+                }
+            },
+            () = sleep(LOOK) => {}
+            () = due(deadline) => {
+                end_descendants(Duration::ZERO).await;
+                return Ok(code_of_signal(Signal::KILL.as_raw()));
+            }
+        }
+    }
+}
+
+async fn due(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Makes this process what it must be. What the system does not have is done without: the parent is
+/// looked for every second anyway.
+fn prepare() {
+    if rustix::process::getpgrp() != rustix::process::getpid() {
+        let _ = rustix::process::setpgid(None, None);
+    }
+    #[cfg(target_os = "linux")]
+    {
+        // Sent when the thread ends that started this process, which need not be the end of haft: so not
+        // the signal that means an end, but one that means to look.
+        let _ = rustix::process::set_parent_process_death_signal(Some(Signal::USR1));
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    }
+}
+
+/// Starts the server with the pipes of this process, which then has none of them any more: when the
+/// server closes one, haft sees it.
+fn start(command: &[OsString]) -> Result<Pid, (io::Error, u8)> {
+    let (program, arguments) = command.split_first().unwrap_or((&command[0], &[]));
+    let child = Command::new(program).args(arguments).spawn();
+    let child = child.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => (error, NOT_FOUND),
+        _ => (error, NOT_RUN),
+    })?;
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+    }
+    let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    id.ok_or_else(|| (io::Error::other("it has no number"), NOT_RUN))
+}
+
+/// Takes in everybody who has ended; how the server did, if it is one of them.
+fn reap(server: Pid) -> Option<WaitStatus> {
+    let mut ended = None;
+    while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+        if pid == server {
+            ended = Some(status);
+        }
+    }
+    ended
+}
+
+/// Asks everybody below this process to end, then makes them.
+async fn end_descendants(grace: Duration) {
+    for (signal, patience) in [(Signal::TERM, grace), (Signal::KILL, GONE)] {
+        if patience.is_zero() {
+            continue;
+        }
+        let until = Instant::now() + patience;
+        let mut is_told = false;
+        loop {
+            while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+            let living = descendants();
+            if living.is_empty() || Instant::now() >= until {
+                break;
+            }
+            // Whoever is killed cannot be told too often, and may have started another meanwhile.
+            if !is_told || signal == Signal::KILL {
+                for pid in living {
+                    let _ = match kill_process(pid, signal) {
+                        Err(Errno::SRCH) => Ok(()),
+                        told => told,
+                    };
+                }
+                is_told = true;
+            }
+            sleep(GLANCE).await;
+        }
+    }
+}
+
+fn code_of(status: WaitStatus) -> ExitCode {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
+        (None, Some(signal)) => code_of_signal(signal),
+        (None, None) => ExitCode::FAILURE,
+    }
+}
+
+/// As a shell has it.
+fn code_of_signal(signal: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+}
+
+/// What happened.
+enum Event {
+    /// Somebody has ended, perhaps the parent.
+    Look,
+    /// Somebody wants the server to have this.
+    PassOn(Signal),
+}
+
+/// The signals that this process hears.
+struct Signals {
+    child: Caught,
+    parent: Caught,
+    passed_on: [(Caught, Signal); 4],
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            child: signal(SignalKind::child())?,
+            parent: signal(SignalKind::user_defined1())?,
+            passed_on: [
+                (signal(SignalKind::terminate())?, Signal::TERM),
+                (signal(SignalKind::interrupt())?, Signal::INT),
+                (signal(SignalKind::hangup())?, Signal::HUP),
+                (signal(SignalKind::quit())?, Signal::QUIT),
+            ],
+        })
+    }
+
+    async fn next(&mut self) -> Event {
+        let [terminate, interrupt, hangup, quit] = &mut self.passed_on;
+        tokio::select! {
+            _ = self.child.recv() => Event::Look,
+            _ = self.parent.recv() => Event::Look,
+            _ = terminate.0.recv() => Event::PassOn(terminate.1),
+            _ = interrupt.0.recv() => Event::PassOn(interrupt.1),
+            _ = hangup.0.recv() => Event::PassOn(hangup.1),
+            _ = quit.0.recv() => Event::PassOn(quit.1),
+        }
+    }
+}

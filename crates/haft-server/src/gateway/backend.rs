@@ -1,0 +1,222 @@
+//! The catalogue and the servers as what is behind a gateway.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use haft_catalog::Catalog;
+use haft_core::{Owner, OwnersTool, ToolKind, ToolObject};
+use haft_engine::LoopOptions;
+use haft_mcp::gateway::{
+    Backend, BackendError, CacheHints, CallContext, CallOutcome, CallRequest, Caller, Change,
+    Identity, ListedTool, Reply, ToolList,
+};
+use haft_mcp::{Pool, Server, ServerTools};
+use tokio::sync::broadcast;
+
+use super::entry::{Entry, Target, native_entry, server_entries};
+use super::{native, remote};
+
+/// How long a list waits for servers of which nothing is known yet. Those that take longer come with a
+/// notice that the list has changed.
+const LIST_PATIENCE: Duration = Duration::from_secs(10);
+
+/// For how long haft's own tools may be believed to be the same.
+const OWN_TTL: Duration = Duration::from_mins(1);
+
+/// How many changes may wait for somebody who listens.
+const WAITING_CHANGES: usize = 64;
+
+/// Whose eyes the tools are seen with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// Those of whoever runs haft: everything is there.
+    Operator,
+    /// Those of the caller, who is a tenant: tools may be others for him, or not be there.
+    Tenants,
+}
+
+/// The tools of a catalogue, then those of MCP servers in their order.
+pub struct CatalogBackend {
+    catalog: Catalog,
+    pool: Pool,
+    sight: Sight,
+    limits: LoopOptions,
+    changes: broadcast::Sender<Change>,
+    /// What was made of each server's last list.
+    made: Mutex<HashMap<String, Made>>,
+}
+
+struct Made {
+    of: Arc<ServerTools>,
+    /// The version of the catalogue whose names were taken then.
+    version: u64,
+    entries: Arc<Vec<Entry>>,
+}
+
+impl CatalogBackend {
+    pub(super) fn new(catalog: Catalog, pool: Pool, sight: Sight, limits: LoopOptions) -> Self {
+        let changes = broadcast::channel(WAITING_CHANGES).0;
+        tokio::spawn(pass_on(pool.changes(), changes.clone()));
+        Self {
+            catalog,
+            pool,
+            sight,
+            limits,
+            changes,
+            made: Mutex::default(),
+        }
+    }
+
+    /// The tools that run here, as this caller may see them.
+    fn own(&self, caller: &Caller) -> Vec<Entry> {
+        let owner = Owner::new(caller.id());
+        let snapshot = self.catalog.snapshot();
+        let tools = snapshot.iter().filter_map(|tool| {
+            let tool = tool.tool();
+            let is_own = tool.runs_here() && *tool.definition().kind() != ToolKind::Mcp;
+            if !is_own {
+                return None;
+            }
+            let seen: Option<Arc<dyn ToolObject>> = match (self.sight, tool.for_owner(&owner)) {
+                (Sight::Operator, _) | (Sight::Tenants, OwnersTool::Same) => Some(Arc::clone(tool)),
+                (Sight::Tenants, OwnersTool::Own(own)) => Some(own),
+                (Sight::Tenants, OwnersTool::Hidden) => None,
+            };
+            seen.map(|tool| native_entry(&tool))
+        });
+        tools.collect()
+    }
+
+    /// The tools of one server as its list has them.
+    fn of_server(&self, server: &Arc<Server>, tools: &Arc<ServerTools>) -> Arc<Vec<Entry>> {
+        let snapshot = self.catalog.snapshot();
+        let version = snapshot.version();
+        let label = server.label().as_str();
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = made.get(label)
+            && Arc::ptr_eq(&made.of, tools)
+            && made.version == version
+        {
+            return Arc::clone(&made.entries);
+        }
+        // Whether a tenant sees a native tool or not must not change the names of others.
+        let taken: HashSet<&str> = snapshot.names().map(haft_core::ToolName::as_str).collect();
+        let entries = Arc::new(server_entries(server, tools, &taken));
+        let fresh = Made {
+            of: Arc::clone(tools),
+            version,
+            entries: Arc::clone(&entries),
+        };
+        made.insert(label.to_owned(), fresh);
+        entries
+    }
+
+    fn find(&self, caller: &Caller, name: &str) -> Option<Entry> {
+        let own = self.own(caller).into_iter();
+        let own = own.into_iter().find(|entry| entry.listed.name == name);
+        own.or_else(|| {
+            self.pool.servers().iter().find_map(|server| {
+                let tools = server.known_tools()?;
+                let entries = self.of_server(server, &tools);
+                let found = entries.iter().find(|entry| entry.listed.name == name);
+                found.cloned()
+            })
+        })
+    }
+}
+
+/// Tells that the tools have changed whenever those of a server have.
+async fn pass_on(mut heard: broadcast::Receiver<Arc<str>>, told: broadcast::Sender<Change>) {
+    loop {
+        match heard.recv().await {
+            Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {
+                // That nobody listens now is no failure.
+                let _ = told.send(Change::Tools);
+            }
+            Err(broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+/// The list of a server, if it comes in time. Reading goes on when nobody waits for it any more.
+async fn in_time(server: &Arc<Server>) -> Option<Arc<ServerTools>> {
+    let reading = Arc::clone(server);
+    let reading = tokio::spawn(async move { reading.tools().await });
+    match tokio::time::timeout(LIST_PATIENCE, reading).await {
+        Ok(Ok(Ok(tools))) => Some(tools),
+        Ok(Ok(Err(error))) => {
+            tracing::warn!(server = %server.label(), %error, "its tools are not there");
+            None
+        }
+        Ok(Err(_)) | Err(_) => {
+            tracing::warn!(server = %server.label(), "its tools are not there yet");
+            None
+        }
+    }
+}
+
+impl Backend for CatalogBackend {
+    fn identity(&self) -> Identity {
+        Identity {
+            title: Some("haft".into()),
+            ..Identity::new("haft", env!("CARGO_PKG_VERSION"))
+        }
+    }
+
+    async fn tools(&self, caller: &Caller) -> Result<Arc<ToolList>, BackendError> {
+        let servers = self.pool.servers();
+        let lists = join_all(servers.iter().map(in_time)).await;
+        let mut hints = CacheHints {
+            ttl: OWN_TTL,
+            public: self.sight == Sight::Operator,
+        };
+        let own = self.own(caller).into_iter();
+        let mut tools: Vec<Arc<ListedTool>> = own.map(|entry| entry.listed).collect();
+        let mut names: HashSet<String> = tools.iter().map(|it| it.name.clone()).collect();
+        for (server, list) in servers.iter().zip(lists) {
+            let Some(list) = list else {
+                // Whoever asks again may find it.
+                hints.ttl = Duration::ZERO;
+                continue;
+            };
+            hints = hints.joined(CacheHints {
+                ttl: list.ttl,
+                public: list.is_public,
+            });
+            for entry in self.of_server(server, &list).iter() {
+                // A name that two have is the first one's; only a hash could be that of two.
+                if names.insert(entry.listed.name.clone()) {
+                    tools.push(Arc::clone(&entry.listed));
+                }
+            }
+        }
+        Ok(Arc::new(ToolList { tools, hints }))
+    }
+
+    fn find_tool(&self, caller: &Caller, name: &str) -> Option<Arc<ListedTool>> {
+        self.find(caller, name).map(|entry| entry.listed)
+    }
+
+    async fn call(
+        &self,
+        request: CallRequest,
+        context: CallContext,
+    ) -> Result<Reply<CallOutcome>, BackendError> {
+        let name = &request.tool.name;
+        let entry = self.find(context.caller(), name);
+        let entry = entry.ok_or_else(|| BackendError::UnknownTool(name.clone()))?;
+        let outcome = match entry.target {
+            Target::Native(tool) => {
+                native::call(&self.catalog, tool, request, context, &self.limits).await
+            }
+            Target::Remote(server, tool) => remote::call(&server, &tool, request, context).await,
+        };
+        outcome.map(Reply::Complete)
+    }
+
+    fn changes(&self) -> Option<broadcast::Receiver<Change>> {
+        Some(self.changes.subscribe())
+    }
+}

@@ -1,0 +1,82 @@
+//! A call of a server's tool, passed on and its result passed back as they are.
+
+use std::sync::Arc;
+
+use haft_mcp::gateway::{BackendError, CallContext, CallOutcome, CallRequest, Confirmation};
+use haft_mcp::{CallOptions, Cause, Server, ToolDef, ToolOutcome, TraceContext};
+use serde_json::Value;
+
+use super::native::question;
+
+pub(super) async fn call(
+    server: &Arc<Server>,
+    tool: &ToolDef,
+    request: CallRequest,
+    context: CallContext,
+) -> Result<CallOutcome, BackendError> {
+    if server.needs_approval(tool) {
+        let arguments = Value::Object(request.arguments.clone());
+        let reason = format!("calls of `{}` need an approval", server.label());
+        let question = question(&request.tool.name, &arguments, &reason);
+        match context.confirm(question).await {
+            Confirmation::Yes => {}
+            Confirmation::No => {
+                return Ok(CallOutcome::error(
+                    "The call was not approved and did not run.",
+                ));
+            }
+            Confirmation::NotAsked(error) => {
+                return Ok(CallOutcome::error(format!(
+                    "The call did not run: it needs the approval of a person, and nobody can be asked \
+                     ({error}). Use a client that shows questions (elicitation), or let the operator change \
+                     `approve` of `[mcp.{}]`.",
+                    server.label()
+                )));
+            }
+        }
+    }
+    let told = context.clone();
+    let mut tell = move |progress| told.progress(progress);
+    let options = CallOptions {
+        cancel: context.cancel().clone(),
+        on_progress: Some(&mut tell),
+        trace: trace_of(&context),
+        ..CallOptions::default()
+    };
+    match server.call(&tool.name, request.arguments, options).await {
+        Ok(outcome) => Ok(passed_on(&outcome)),
+        Err(error) if matches!(*error.cause, Cause::Cancelled) => Err(BackendError::Cancelled),
+        Err(error) => {
+            tracing::warn!(server = %server.label(), tool = tool.name, %error, "a call failed");
+            let text = format!("MCP server `{}`: {}", error.server, error.cause);
+            Ok(CallOutcome::error(text))
+        }
+    }
+}
+
+fn trace_of(context: &CallContext) -> TraceContext {
+    let said = |key: &str| context.trace().get(key).cloned();
+    TraceContext {
+        parent: said("traceparent"),
+        state: said("tracestate"),
+        baggage: said("baggage"),
+    }
+}
+
+/// The result as the server wrote it. Only one that is not in the words of the protocol is put into them.
+fn passed_on(outcome: &ToolOutcome) -> CallOutcome {
+    let content = match outcome.raw.get("content") {
+        Some(Value::Array(blocks)) => blocks.clone(),
+        None if outcome.structured.is_some() => Vec::new(),
+        _ => {
+            let shown = outcome.render(&haft_mcp::RenderOptions::default());
+            CallOutcome::text(shown.output.text_for_model()).content
+        }
+    };
+    CallOutcome {
+        content,
+        structured: outcome.structured.clone(),
+        is_error: outcome.is_error,
+        meta: outcome.meta.clone(),
+    }
+}
