@@ -201,7 +201,10 @@ impl<'a> Opening<'a> {
         let cause = opening_cause(error);
         if matches!(
             cause,
-            Cause::Unauthorized { .. } | Cause::LoginRequired { .. } | Cause::Authorization(_)
+            Cause::Settings(_)
+                | Cause::Unauthorized { .. }
+                | Cause::LoginRequired { .. }
+                | Cause::Authorization(_)
         ) {
             return None;
         }

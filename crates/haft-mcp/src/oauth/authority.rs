@@ -88,8 +88,9 @@ impl Authority {
     /// The token for the next request, if there is one.
     pub(crate) async fn token(&self) -> Result<Option<Secret>, Cause> {
         let mut state = self.state.lock().await;
-        if !std::mem::replace(&mut state.is_loaded, true) {
+        if !state.is_loaded {
             state.held = self.entry()?.and_then(|entry| Held::of(&entry.credentials));
+            state.is_loaded = true;
         }
         let is_ending = state
             .held
@@ -140,6 +141,12 @@ impl Authority {
             let more = more(state.held.as_ref(), wanted.as_deref());
             let held = self.flow(challenge).for_itself(id, secret, &more).await;
             state.held = Some(held.map_err(failed)?);
+            return Ok(());
+        }
+        // Somebody may have logged in elsewhere.
+        let kept = self.entry()?.and_then(|entry| Held::of(&entry.credentials));
+        if let Some(kept) = kept.filter(|kept| Some(&kept.token) != used) {
+            state.held = Some(kept);
             return Ok(());
         }
         if refusal.status == 401 {

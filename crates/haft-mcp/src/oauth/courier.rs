@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::LOCATION;
-use reqwest::{Client, Method, Request, Response, Url, redirect};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue, LOCATION, WWW_AUTHENTICATE};
+use reqwest::{Client, Method, Request, Response, StatusCode, Url, redirect};
 use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy,
     OAuthHttpRequest,
@@ -147,6 +147,26 @@ impl Courier {
             Some(address) if !self.reach.allows(address) => Err(not_allowed(&address.to_string())),
             _ => Ok(()),
         }
+    }
+
+    /// What the server says to somebody who does not show who they are: the challenge of its refusal.
+    pub(super) async fn challenge(&self) -> Option<String> {
+        let mut question = Request::new(Method::POST, self.server.clone());
+        let headers = question.headers_mut();
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(ACCEPT, both);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        *question.body_mut() = Some(ping.into());
+        // Whatever else it says is of no interest, and neither is the rest of it.
+        let answer = self.client.execute(question).await.ok()?;
+        let is_refused = answer.status() == StatusCode::UNAUTHORIZED;
+        let challenge = answer.headers().get(WWW_AUTHENTICATE);
+        challenge
+            .filter(|_| is_refused)?
+            .to_str()
+            .ok()
+            .map(str::to_owned)
     }
 
     async fn carry(&self, request: OAuthHttpRequest) -> Result<Answer, String> {

@@ -180,11 +180,7 @@ impl Flow<'_> {
         more: &[String],
     ) -> Result<Held, LoginError> {
         let mut session = self.session(None).await?;
-        let mut scopes = self.settings.scopes.clone();
-        if scopes.is_empty() {
-            scopes = session.manager.select_initial_scopes(&[]).await;
-        }
-        add(&mut scopes, more);
+        let scopes = self.scopes(&session, more).await;
         let config = ClientCredentialsConfig::ClientSecret {
             client_id: id.to_owned(),
             client_secret: secret.expose().to_owned(),
@@ -203,8 +199,8 @@ impl Flow<'_> {
         held(&session.memory).await
     }
 
-    /// A token from a person, who is shown where to log in. `more`: scopes beside those that would be
-    /// asked for anyhow.
+    /// A token from a person, who is shown where to log in. `more`: the scopes that are needed, where
+    /// the server has said so.
     pub(super) async fn asked(
         &self,
         more: &[String],
@@ -213,7 +209,7 @@ impl Flow<'_> {
         let redirects = Redirects::open().await;
         let redirects = redirects.map_err(|error| LoginError::Port(error.to_string()))?;
         let mut session = self.session(None).await?;
-        let scopes = self.scopes(&session, more).await;
+        let scopes = self.lasting_scopes(&session, more).await;
         let scopes: Vec<_> = scopes.iter().map(String::as_str).collect();
         let asking = self.begun(&mut session, redirects.address(), &scopes);
         let begun = asking.with_subscriber(NoSubscriber::default()).await;
@@ -248,14 +244,19 @@ impl Flow<'_> {
         self.keep(&session, client_secret).await
     }
 
-    /// What is asked for: what the operator says, else what the server wants, and a token that can be
-    /// refreshed where there are such.
+    /// What is asked for: what the operator says, else what the server wants.
     async fn scopes(&self, session: &Session, more: &[String]) -> Vec<String> {
         let mut scopes = self.settings.scopes.clone();
+        add(&mut scopes, more);
         if scopes.is_empty() {
             scopes = session.manager.select_initial_scopes(&[]).await;
         }
-        add(&mut scopes, more);
+        scopes
+    }
+
+    /// The same for a person, with a token that can be refreshed where there are such.
+    async fn lasting_scopes(&self, session: &Session, more: &[String]) -> Vec<String> {
+        let mut scopes = self.scopes(session, more).await;
         let known = session.metadata.scopes_supported.iter().flatten();
         if !scopes.is_empty() && known.into_iter().any(|scope| scope == OFFLINE) {
             add(&mut scopes, &[OFFLINE.to_owned()]);
