@@ -19,6 +19,7 @@ mod opening;
 mod outputs;
 mod processes;
 mod questions;
+mod rights;
 mod sse;
 mod web;
 #[path = "../fake/words.rs"]
