@@ -54,8 +54,8 @@ pub use render::{RenderOptions, Rendered, capped};
 pub use secret::Secret;
 pub use settings::{
     Approve, Defer, Grant, HttpKind, HttpSettings, Limits, OAuthClient, OAuthConfig, OAuthSettings,
-    Pin, Prefer, ServerConfig, ServerSettings, SettingsError, StdioSettings, Timeouts, ToolConfig,
-    ToolSettings, TransportSettings, VariableLookup,
+    Pin, Prefer, Proof, ServerConfig, ServerSettings, SettingsError, StdioSettings, Timeouts,
+    ToolConfig, ToolSettings, TransportSettings, VariableLookup,
 };
 pub use text::visible;
 pub use tool::{Diagnostic, ToolDef, ToolHints};

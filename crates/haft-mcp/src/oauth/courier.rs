@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::LOCATION;
-use reqwest::{Client, Method, Request, Response, Url, redirect};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue, LOCATION, WWW_AUTHENTICATE};
+use reqwest::{Client, Method, Request, Response, StatusCode, Url, redirect};
 use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRedirectPolicy,
     OAuthHttpRequest,
 };
+
+use serde_json::Value;
 
 use crate::guard::{is_public, literal};
 use crate::http::{body, is_local, on_the_way, tls};
@@ -146,6 +148,60 @@ impl Courier {
         match literal(url) {
             Some(address) if !self.reach.allows(address) => Err(not_allowed(&address.to_string())),
             _ => Ok(()),
+        }
+    }
+
+    /// What the server says to somebody who does not show who they are: the challenge of its refusal.
+    pub(super) async fn challenge(&self) -> Option<String> {
+        let mut question = Request::new(Method::POST, self.server.clone());
+        let headers = question.headers_mut();
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(ACCEPT, both);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        *question.body_mut() = Some(ping.into());
+        // Whatever else it says is of no interest, and neither is the rest of it.
+        let answer = self.client.execute(question).await.ok()?;
+        let is_refused = answer.status() == StatusCode::UNAUTHORIZED;
+        let challenge = answer.headers().get(WWW_AUTHENTICATE);
+        challenge
+            .filter(|_| is_refused)?
+            .to_str()
+            .ok()
+            .map(str::to_owned)
+    }
+
+    /// Sends a form; gives the JSON that comes back.
+    pub(super) async fn submit(&self, to: &str, form: &[(&str, &str)]) -> Result<Value, String> {
+        let to = Url::parse(to).map_err(|error| format!("`token_endpoint`: {error}"))?;
+        self.check(&to)?;
+        // A query is written as a form is.
+        let mut query = to.clone();
+        query.query_pairs_mut().clear().extend_pairs(form);
+        let request = self.client.post(to);
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let request = request.body(query.query().unwrap_or_default().to_owned());
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| on_the_way(error).to_string())?;
+        let answer = whole(answer).await?;
+        let read: Result<Value, _> = serde_json::from_slice(answer.body());
+        match read {
+            Ok(read) if answer.status().is_success() => Ok(read),
+            Ok(read) => {
+                let error = read
+                    .get("error")
+                    .and_then(Value::as_str)
+                    .unwrap_or("no reason");
+                let more = read.get("error_description").and_then(Value::as_str);
+                let more = more.map(|more| format!(": {more}")).unwrap_or_default();
+                Err(format!("the authorization server refuses: {error}{more}"))
+            }
+            Err(_) => Err(format!(
+                "HTTP status {} without JSON",
+                answer.status().as_u16()
+            )),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use reqwest::Url;
 
+use super::courier::Courier;
 use super::flow::Flow;
 use super::store::{TokenStore, TokenStoreError};
 use crate::names::Label;
@@ -87,11 +88,13 @@ pub async fn login(
     }
     // Before anybody is bothered: a file that cannot be read could not be written either.
     tokens.has(&http.url).map_err(LoginError::Tokens)?;
+    let courier = Courier::new(&http.url).await.map_err(LoginError::Server)?;
+    let challenge = courier.challenge().await;
     let flow = Flow {
         url: &http.url,
         settings: oauth,
         tokens,
-        challenge: None,
+        challenge: challenge.as_deref(),
     };
     let held = flow.asked(&[], &mut open).await?;
     Ok(LoggedIn {

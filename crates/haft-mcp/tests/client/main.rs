@@ -10,13 +10,16 @@ mod asking;
 mod brain;
 mod calls;
 mod custom;
+mod guarded;
 mod http;
 mod kit;
 mod lists;
+mod oauth;
 mod opening;
 mod outputs;
 mod processes;
 mod questions;
+mod rights;
 mod sse;
 mod web;
 #[path = "../fake/words.rs"]
