@@ -8,6 +8,7 @@ Examples:
   haft responses list                     what the server has stored
   haft trace resp_…                       how the run of a response went
   haft tools call calculate expression='0.1 + 0.2'
+  haft mcp test                           whether the MCP servers of haft.toml work
 
 `haft COMMAND --help` tells more about each.";
 

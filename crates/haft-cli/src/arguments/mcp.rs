@@ -97,9 +97,9 @@ pub(crate) struct McpTestArguments {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) ad_hoc: AdHoc,
-    #[command(flatten)]
     pub(crate) from: McpFrom,
+    #[command(flatten)]
+    pub(crate) ad_hoc: AdHoc,
 }
 
 #[derive(Debug, Args)]
@@ -111,9 +111,9 @@ pub(crate) struct McpToolsArguments {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) ad_hoc: AdHoc,
-    #[command(flatten)]
     pub(crate) from: McpFrom,
+    #[command(flatten)]
+    pub(crate) ad_hoc: AdHoc,
 }
 
 #[derive(Debug, Args)]
@@ -129,9 +129,9 @@ pub(crate) struct McpCallArguments {
     #[arg(long, short)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) ad_hoc: AdHoc,
-    #[command(flatten)]
     pub(crate) from: McpFrom,
+    #[command(flatten)]
+    pub(crate) ad_hoc: AdHoc,
 }
 
 #[derive(Debug, Args)]

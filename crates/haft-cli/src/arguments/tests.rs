@@ -65,6 +65,7 @@ fn every_command_of_the_guide_and_of_the_help_can_be_given() {
         SERVE_HELP,
         CHAT_HELP,
         RESPONSES_HELP,
+        MCP_HELP,
     ];
     let helps = helps.into_iter().flat_map(str::lines);
     let helps = helps.filter(|line| line.starts_with("  "));

@@ -76,7 +76,10 @@ impl Engine {
         for note in notes {
             let _ = writeln!(io::stderr(), "note: {}", printable(&note));
         }
-        let names: Vec<ToolName> = tools.catalog.snapshot().names().cloned().collect();
+        let mut names = tools.names.clone();
+        let all = tools.catalog.snapshot();
+        let others = all.names().filter(|name| !tools.names.contains(name));
+        names.extend(others.cloned());
         let wanted = wanted(&names, arguments.tools.as_deref())?;
         let binding = tools.catalog.snapshot().bind().tools(wanted).build()?;
         let name = match (flag, by_adapter) {

@@ -63,8 +63,8 @@ impl GatewayConfig {
             return None;
         }
         let servers = self.servers.iter();
-        let subset = servers.fold(Subset::default(), |subset, label| subset.with_server(label));
+        let subset = servers.fold(Subset::default(), Subset::with_server);
         let tools = self.tools.iter();
-        Some(tools.fold(subset, |subset, name| subset.with_tool(name)))
+        Some(tools.fold(subset, Subset::with_tool))
     }
 }

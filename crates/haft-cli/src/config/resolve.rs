@@ -205,18 +205,18 @@ fn check_gateway(
     gateway: Option<&GatewayConfig>,
     servers: &[McpServer],
 ) -> Result<(), Complaint> {
-    let named = gateway.into_iter().flat_map(|it| &it.servers).enumerate();
+    let mut named = gateway.into_iter().flat_map(|it| &it.servers).enumerate();
     let is_there = |name: &str| servers.iter().any(|it| it.label.as_str() == name);
-    for (at, name) in named.filter(|(_, name)| !is_there(name)) {
-        let path = [Step::Key("gateway"), Step::Key("servers"), Step::Entry(at)];
-        let complaint = document.complain(&path, format!("there is no MCP server `{name}`"));
-        let known: Vec<_> = servers.iter().map(|it| format!("`{}`", it.label)).collect();
-        return Err(complaint.remedy(match known.as_slice() {
-            [] => format!("describe it in `[mcp.{name}]`"),
-            known => format!("there is {}", known.join(", ")),
-        }));
-    }
-    Ok(())
+    let Some((at, name)) = named.find(|(_, name)| !is_there(name)) else {
+        return Ok(());
+    };
+    let path = [Step::Key("gateway"), Step::Key("servers"), Step::Entry(at)];
+    let complaint = document.complain(&path, format!("there is no MCP server `{name}`"));
+    let known: Vec<_> = servers.iter().map(|it| format!("`{}`", it.label)).collect();
+    Err(complaint.remedy(match known.as_slice() {
+        [] => format!("describe it in `[mcp.{name}]`"),
+        known => format!("there is {}", known.join(", ")),
+    }))
 }
 
 fn is_empty(path: &Path) -> bool {

@@ -57,14 +57,14 @@ fn wanted(servers: &Servers, names: &[String]) -> Result<Vec<Label>, Failure> {
     if names.is_empty() {
         return Ok(servers.labels.clone());
     }
-    let named = names.iter().map(|name| {
+    let labels = names.iter().map(|name| {
         let found = servers.labels.iter().find(|it| it.as_str() == name);
         match found {
             Some(label) => Ok(label.clone()),
             None => servers.find(Some(name)).map(|it| it.label().clone()),
         }
     });
-    named.collect()
+    labels.collect()
 }
 
 /// How a server is.

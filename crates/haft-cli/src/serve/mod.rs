@@ -79,8 +79,8 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     };
     // Whoever started it may not read along; the server runs all the same.
     let _ = write!(io::stdout(), "{page}").and_then(|()| io::stdout().flush());
-    // A run that is cancelled has as long again to end.
-    let patience = config.drain_wait + 2 * config.stop_wait + Duration::from_secs(5);
+    // A run that is cancelled has as long again to end; then MCP servers have five seconds.
+    let patience = config.drain_wait + 2 * config.stop_wait + Duration::from_secs(10);
     server.serve(listener, signals.stop(patience)).await?;
     tracing::info!("stopped");
     Ok(())

@@ -2,6 +2,7 @@
 //! everything that it started.
 
 mod environment;
+mod program;
 mod stderr;
 
 use std::ffi::OsString;
@@ -57,11 +58,12 @@ impl Launcher {
         let mut words = self.prefix.iter().cloned().chain(own.map(OsString::from));
         // The command itself is always there.
         let program = words.next().unwrap_or_default();
+        let variables = environment(&settings.env);
         let mut command = Command::new(program);
         command
             .args(words)
             .env_clear()
-            .envs(environment(&settings.env))
+            .envs(&variables)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -81,6 +83,13 @@ impl Launcher {
                 "its directory `{}` does not exist",
                 cwd.display()
             )));
+        }
+        if !self.prefix.is_empty()
+            && let Some(reason) =
+                program::why_not(&settings.command, settings.cwd.as_deref(), &variables)
+        {
+            // What stands in front can be started, so that nobody else would notice.
+            return Err(not_started(reason.into()));
         }
         let mut child = command
             .spawn()

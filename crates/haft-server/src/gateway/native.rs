@@ -26,7 +26,7 @@ pub(super) async fn call(
     let failed = |text: String| BackendError::Failed(text);
     let definition = Arc::clone(tool.definition());
     let source = ToolRef::Tool(ToolSource::from(tool));
-    let binding = catalog.snapshot().bind().without_tools().tools([source]);
+    let binding = catalog.snapshot().bind().tools([source]);
     let binding = binding.build().map_err(|error| failed(error.to_string()))?;
     let arguments = RawArguments::Json(Value::Object(request.arguments));
     let call = ToolCall::new(definition.name().as_str(), arguments);

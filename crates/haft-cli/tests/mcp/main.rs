@@ -1,0 +1,16 @@
+//! MCP, with the real binary: servers of a configuration, by hand and as one server, and what is left of
+//! them.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod commands;
+mod fake;
+mod http;
+mod kit;
+mod pinned;
+mod processes;
+mod served;
