@@ -10,6 +10,7 @@ mod connection;
 mod custom;
 mod error;
 pub mod gateway;
+mod guard;
 mod header;
 mod http;
 mod line;
@@ -34,6 +35,7 @@ pub use connection::{
 };
 pub use custom::{McpTransport, Notice, TransportError};
 pub use error::{Cause, Era, McpError, Phase, TransportKind};
+pub use guard::{Admitted, HostRuleError, HostRules, NotAllowed, Resolver, SystemResolver};
 pub use http::HttpOptions;
 pub use listing::ToolList;
 pub use names::{Label, exposed_name, exposed_name_hashed};
