@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use haft_catalog::Catalog;
 use haft_core::{Owner, Store, StoreError, ToolKind};
-use haft_mcp::Pool;
+use haft_mcp::{HostRules, Pool};
 
 pub(crate) use crate::conversation_locks::{ConversationLock, ConversationLocks};
 
@@ -27,6 +27,8 @@ pub(crate) struct App {
     pub(crate) catalog: Catalog,
     /// The servers that requests may name by their labels, and those that they bring along.
     pub(crate) mcp: Pool,
+    /// Where those may be that requests bring along.
+    pub(crate) mcp_hosts: HostRules,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: ServerOptions,
     pub(crate) live: LiveRuns,

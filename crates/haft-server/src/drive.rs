@@ -344,6 +344,7 @@ impl Job {
                 None => Ran::PutAway,
             });
         }
+        self.open_up(listener).await;
         if let Some(compaction) = self.compaction.take() {
             let goes_on = compaction.goes_on();
             let compacting = RunWatch::compacting();
@@ -366,7 +367,7 @@ impl Job {
             if !goes_on {
                 return Ok(Ran::Ended(End::Completed, usage));
             }
-            conversation = self.plan.conversation_of(&carried.pieces);
+            conversation = self.plan.conversation_of(&carried.pieces)?;
             conversation = self.plan.fit(conversation)?;
         }
         let in_front = self.translator.finished_items();
@@ -399,6 +400,27 @@ impl Job {
             "the context is too long for the model, however much of it is left out",
         )
         .at("input"))
+    }
+
+    /// Tells what stands in front of everything that the model says.
+    async fn open_up(&mut self, listener: &mut Listener) {
+        let opening = &self.plan.opening;
+        if opening.is_empty() {
+            return;
+        }
+        if let Listener::Live(durable) = listener {
+            // The next checkpoint knows of it.
+            durable.hold();
+        }
+        let mut events = Vec::new();
+        for listing in &opening.listings {
+            events.extend(self.translator.add_listing(listing));
+        }
+        for (call_id, call) in &opening.allowed {
+            events.extend(self.translator.add_allowed(call_id, call.clone()));
+        }
+        listener.answering(&self.plan.cancel).await;
+        listener.tell(events, &self.plan.cancel).await;
     }
 
     /// Runs the engine once and tells what happens. No outcome if the run was put away.
@@ -453,7 +475,12 @@ impl Job {
 
     async fn hear(&mut self, event: EventKind, listener: &mut Listener) {
         match listener {
-            Listener::Live(durable) => durable.foresee(&event),
+            Listener::Live(durable) => {
+                durable.foresee(&event);
+                if self.translator.opens_with(&event) {
+                    durable.hold();
+                }
+            }
             Listener::Follower { .. } if matches!(event, EventKind::AnswerStarted) => {
                 listener.answering(&self.plan.cancel).await;
             }

@@ -168,13 +168,14 @@ async fn plan(
     request: &Arc<CreateRequest>,
     context: Context,
 ) -> Result<(Plan, Translator, Context), ApiError> {
+    let servers = app.mcp_servers(caller, request, &context).await?;
     if request.tools.len() + context.pieces.len() < LARGE {
-        let (plan, translator) = Plan::make(app, caller, request, &context)?;
+        let (plan, translator) = Plan::make(app, caller, request, &context, &servers)?;
         return Ok((plan, translator, context));
     }
     let (app, caller, request) = (Arc::clone(app), caller.clone(), Arc::clone(request));
     body::aside(move || {
-        let (plan, translator) = Plan::make(&app, &caller, &request, &context)?;
+        let (plan, translator) = Plan::make(&app, &caller, &request, &context, &servers)?;
         Ok((plan, translator, context))
     })
     .await
@@ -194,7 +195,9 @@ fn compaction(
         }
         return Ok(Some(Compaction::now(context.pieces.clone())));
     }
-    let threshold = request.compact_threshold;
+    // What was allowed is to be carried out, and the question with it: compacted is the next time.
+    let is_free = plan.opening.allowed.is_empty();
+    let threshold = request.compact_threshold.filter(|_| is_free);
     let threshold = threshold.filter(|threshold| plan.input_tokens() > *threshold);
     Ok(threshold.and_then(|threshold| Compaction::beyond(threshold, context.pieces.clone())))
 }
