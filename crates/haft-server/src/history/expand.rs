@@ -254,7 +254,8 @@ impl Expansion<'_> {
             }
             kind => self.names.hosted(kind),
         };
-        let call_id = text("call_id").unwrap_or(&record.id).to_owned();
+        let call_id = text(CALL).or_else(|| text("call_id"));
+        let call_id = call_id.unwrap_or(&record.id).to_owned();
         self.push_call(
             call(&call_id, &name, arguments_of(members)),
             turn_of(members),
@@ -341,6 +342,10 @@ fn turn_of(members: &Map<String, Value>) -> Option<u64> {
 
 /// Marks in stored calls which turn of their response they belong to; clients do not see it.
 pub(crate) const TURN: &str = "haft_turn";
+
+/// Marks in stored calls of MCP servers what id the model knows them by, so that it reads the same
+/// again; clients do not see it. Always beside [`TURN`].
+pub(crate) const CALL: &str = "haft_call_id";
 
 fn call(call_id: &str, name: &str, arguments: String) -> FunctionCall {
     FunctionCall {

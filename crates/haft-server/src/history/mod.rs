@@ -15,7 +15,7 @@ use haft_core::{Item, StoredItem};
 use crate::error::{ApiError, ErrorCode};
 
 pub(crate) use check::{call_of, verify};
-pub(crate) use expand::{Expanded, TURN, expand};
+pub(crate) use expand::{CALL, Expanded, TURN, expand};
 pub(crate) use questions::not_found;
 
 /// What the model calls tools that items name in the client's words.

@@ -46,8 +46,8 @@ impl App {
         request: &CreateRequest,
         context: &Context,
     ) -> Result<Vec<ListedServer>, ApiError> {
-        // Nothing is called where the model is not asked.
-        if context.compacts_now || !request.generate {
+        // Nothing can be called.
+        if context.compacts_now {
             return Ok(Vec::new());
         }
         let loaded = context.loaded();

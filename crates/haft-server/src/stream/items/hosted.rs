@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::call::{HostedCall, tell_arguments};
 use super::{Place, write_item};
-use crate::history::TURN;
+use crate::history::{CALL, TURN};
 use crate::mcp::call_end;
 use crate::stream::event::Writer;
 
@@ -73,6 +73,7 @@ pub(crate) fn hosted_item(
             members.extend(told.extra);
         }
         json[TURN] = end.turn.into();
+        json[CALL] = call_id.into();
         return json;
     }
     json["provenance"] = json!({

@@ -132,7 +132,10 @@ async fn the_same_name_on_several_servers_and_as_a_function_is_three_tools() {
         .post("/responses", json!({"input": "go", "tools": tools}))
         .await;
     let offered = model.received()[0].tools.clone();
-    let names: Vec<String> = offered.iter().map(|tool| tool.definition().name().to_string()).collect();
+    let names: Vec<String> = offered
+        .iter()
+        .map(|tool| tool.definition().name().to_string())
+        .collect();
     assert_eq!(names.len(), 3, "{names:?}");
     assert!(names[0].starts_with("air__find_"), "{names:?}");
     assert_eq!(names[1..], ["sea__find", "air__find"]);
