@@ -12,8 +12,23 @@ use crate::error::{ApiError, ErrorCode};
 use crate::toolkit::is_client_search;
 use crate::wire::{CreateRequest, McpAddress, McpEntry, RequestTool, RequestToolKind};
 
-/// How long a request waits for the tools of a server. What takes longer is there for the next one.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the tools of a server are waited for. What takes longer is there for the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Somebody waits for a response.
+    OfRequest,
+    /// Everybody waits for the server to start.
+    OfStart,
+}
+
+impl Patience {
+    fn limit(self) -> Duration {
+        match self {
+            Self::OfRequest => Duration::from_secs(30),
+            Self::OfStart => Duration::from_secs(10),
+        }
+    }
+}
 
 /// A server that a request names, and its tools for this request.
 #[derive(Debug, Clone)]
@@ -45,6 +60,7 @@ impl App {
         caller: &Caller,
         request: &CreateRequest,
         context: &Context,
+        patience: Patience,
     ) -> Result<Vec<ListedServer>, ApiError> {
         // Nothing can be called.
         if context.compacts_now {
@@ -57,7 +73,7 @@ impl App {
             .map(|(param, entry)| self.find(caller, param, entry));
         let found = try_join_all(found).await?;
         let listed = entries.iter().zip(found);
-        let listed = listed.map(|((_, entry), found)| list(entry, found));
+        let listed = listed.map(|((_, entry), found)| list(entry, found, patience.limit()));
         Ok(join_all(listed).await)
     }
 
@@ -130,16 +146,16 @@ fn entries<'r>(
     entries
 }
 
-async fn list(entry: &McpEntry, found: Found) -> ListedServer {
+async fn list(entry: &McpEntry, found: Found, limit: Duration) -> ListedServer {
     let tools = match found {
         Found::Missing(problem) => Err(problem),
-        Found::Server(server) => match tokio::time::timeout(PATIENCE, server.tools()).await {
+        Found::Server(server) => match tokio::time::timeout(limit, server.tools()).await {
             Ok(Ok(tools)) => Ok(offered(entry, &server, &tools)),
             Ok(Err(error)) => {
                 tracing::warn!(server = entry.label, %error, "an MCP server has no tools for a request");
                 Err(error.cause.to_string())
             }
-            Err(_) => Err(format!("no list of tools within {} s", PATIENCE.as_secs())),
+            Err(_) => Err(format!("no list of tools within {} s", limit.as_secs())),
         },
     };
     ListedServer {
