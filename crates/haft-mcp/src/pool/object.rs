@@ -71,8 +71,19 @@ impl McpTool {
     /// The same tool, about which a person is always asked.
     #[must_use]
     pub fn asking(&self) -> Self {
+        self.with_approval(true)
+    }
+
+    /// The same tool, about which nobody is asked unless its arguments had to be repaired. Only for a
+    /// server that whoever decides this brought along himself.
+    #[must_use]
+    pub fn unasked(&self) -> Self {
+        self.with_approval(false)
+    }
+
+    fn with_approval(&self, asks: bool) -> Self {
         let mut json = self.definition.to_json();
-        json["annotations"]["x-needs-approval"] = true.into();
+        json["annotations"]["x-needs-approval"] = asks.into();
         match ToolDefinition::from_json(json) {
             Ok(definition) => Self {
                 definition: Arc::new(definition.of_kind(ToolKind::Mcp)),
