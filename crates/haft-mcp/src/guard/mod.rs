@@ -1,0 +1,214 @@
+//! Servers that a request names: which of them may be reached at all.
+//!
+//! A stranger who can name an address could otherwise have this machine ask its neighbours. The host
+//! is looked up once, every address that it has is checked, and the connection goes to what was checked:
+//! looking it up again could give something else.
+
+mod address;
+mod rules;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use haft_core::{BoxFuture, cut};
+use reqwest::Url;
+
+pub(crate) use self::address::is_public;
+pub use self::rules::HostRuleError;
+use self::rules::{Rule, has_user, host_of};
+use crate::http::HttpOptions;
+
+/// How long a lookup may take.
+const LOOKUP: Duration = Duration::from_secs(10);
+
+/// Finds the addresses of a host.
+pub trait Resolver: Send + Sync {
+    /// All addresses of a host, with this port.
+    fn resolve<'a>(
+        &'a self,
+        host: &'a str,
+        port: u16,
+    ) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>>;
+}
+
+/// The lookup of the system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve<'a>(
+        &'a self,
+        host: &'a str,
+        port: u16,
+    ) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
+        Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) })
+    }
+}
+
+/// Which hosts a request may name, as the operator lists them in `[server] mcp_hosts`.
+///
+/// `*` is every public host, `example.com` one, `*.example.com` all below it. They are reached over
+/// `https` and at public addresses only. An origin that is listed in full, such as
+/// `http://127.0.0.1:9000`, is the operator's own choice and exempt from both.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// use haft_mcp::{HostRules, SystemResolver, Url};
+/// let rules = HostRules::new(["*", "http://127.0.0.1:9000"])?;
+/// let own = Url::parse("http://127.0.0.1:9000/mcp")?;
+/// assert!(rules.admit(&own, &SystemResolver).await.is_ok());
+/// let neighbour = Url::parse("https://192.168.1.1/mcp")?;
+/// assert!(rules.admit(&neighbour, &SystemResolver).await.is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostRules(Vec<Rule>);
+
+impl Default for HostRules {
+    /// Every public host.
+    fn default() -> Self {
+        Self(vec![Rule::Any])
+    }
+}
+
+/// An address that may be reached, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admitted {
+    /// The address.
+    pub url: Url,
+    /// What its host was found to be, and the only thing that it may be; not set for an origin that
+    /// the operator listed in full.
+    pub pinned: Option<Vec<SocketAddr>>,
+}
+
+impl Admitted {
+    /// How the server is to be reached.
+    pub fn http_options(&self) -> HttpOptions {
+        HttpOptions {
+            pinned: self.pinned.clone(),
+        }
+    }
+}
+
+/// Why an address may not be reached. The text says nothing about what the host was found to be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotAllowed {
+    /// Not an address of a server at all.
+    #[error("the server's address has no host: write `https://…`")]
+    NoHost,
+    /// A name or a password stands in it.
+    #[error(
+        "the address of `{host}` holds a user name or a password: leave it out, and send credentials as headers"
+    )]
+    UserInfo {
+        /// The host.
+        host: String,
+    },
+    /// Not `https`.
+    #[error(
+        "`{host}` may only be reached over `https`: use that, or the operator lists the whole origin in `[server] mcp_hosts`"
+    )]
+    NotHttps {
+        /// The host.
+        host: String,
+    },
+    /// Not a host that the operator allows.
+    #[error("the host `{host}` is not allowed: the operator can add it to `[server] mcp_hosts`")]
+    NotListed {
+        /// The host.
+        host: String,
+    },
+    /// Nobody knows the host.
+    #[error("the host `{host}` cannot be found: {reason}")]
+    Unknown {
+        /// The host.
+        host: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// An address that does not belong to everybody.
+    #[error(
+        "`{host}` is not at a public address: the operator can list the whole origin in `[server] mcp_hosts`"
+    )]
+    NotPublic {
+        /// The host.
+        host: String,
+    },
+}
+
+impl HostRules {
+    /// The rules of this list.
+    pub fn new(list: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self, HostRuleError> {
+        let rules = list.into_iter().map(|entry| Rule::read(entry.as_ref()));
+        Ok(Self(rules.collect::<Result<_, _>>()?))
+    }
+
+    /// Checks an address that a request names, and looks its host up once and for all.
+    pub async fn admit(&self, url: &Url, resolver: &dyn Resolver) -> Result<Admitted, NotAllowed> {
+        let host = host_of(url);
+        let shown = cut(&host);
+        if host.is_empty() || !matches!(url.scheme(), "http" | "https") {
+            return Err(NotAllowed::NoHost);
+        }
+        if has_user(url) {
+            return Err(NotAllowed::UserInfo { host: shown });
+        }
+        if self.0.iter().any(|rule| rule.is_origin_of(url)) {
+            return Ok(Admitted {
+                url: url.clone(),
+                pinned: None,
+            });
+        }
+        if url.scheme() != "https" {
+            return Err(NotAllowed::NotHttps { host: shown });
+        }
+        if !self.0.iter().any(|rule| rule.admits(&host)) {
+            return Err(NotAllowed::NotListed { host: shown });
+        }
+        let addresses = addresses(url, &host, resolver).await?;
+        // One that is not public is one too many: which one is taken is not ours to say.
+        if !addresses.iter().all(|address| is_public(address.ip())) {
+            return Err(NotAllowed::NotPublic { host: shown });
+        }
+        Ok(Admitted {
+            url: url.clone(),
+            pinned: Some(addresses),
+        })
+    }
+}
+
+async fn addresses(
+    url: &Url,
+    host: &str,
+    resolver: &dyn Resolver,
+) -> Result<Vec<SocketAddr>, NotAllowed> {
+    let port = url.port_or_known_default().unwrap_or(443);
+    if let Some(address) = literal(url) {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    let unknown = |reason: String| NotAllowed::Unknown {
+        host: cut(host),
+        reason,
+    };
+    let found = tokio::time::timeout(LOOKUP, resolver.resolve(host, port)).await;
+    let found = found.map_err(|_| unknown("no answer in time".into()))?;
+    let found = found.map_err(|error| unknown(error.to_string()))?;
+    if found.is_empty() {
+        return Err(unknown("it has no address".into()));
+    }
+    Ok(found)
+}
+
+/// The address that stands in place of a name. All spellings of numbers were read with the URL.
+pub(crate) fn literal(url: &Url) -> Option<IpAddr> {
+    let host = url.host_str()?;
+    let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    bare.unwrap_or(host).parse().ok()
+}
+
+#[cfg(test)]
+mod tests;
