@@ -2,6 +2,9 @@
 //! binary of another crate. What the harness writes around it is noise, which haft does not mind.
 
 #[allow(dead_code, clippy::print_stderr, unreachable_pub)]
+#[path = "../../../haft-mcp/tests/fake/asking.rs"]
+mod asking;
+#[allow(dead_code, clippy::print_stderr, unreachable_pub)]
 #[path = "../../../haft-mcp/tests/fake/brain.rs"]
 mod brain;
 #[allow(dead_code, clippy::print_stderr, unreachable_pub)]

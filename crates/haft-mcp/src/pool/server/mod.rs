@@ -329,6 +329,7 @@ impl Server {
         }
     }
 }
+
 /// Whether the connection that gave this error is of no more use.
 fn is_gone(error: &McpError) -> bool {
     const NOT_FOUND: u16 = 404;
