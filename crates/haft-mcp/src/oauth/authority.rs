@@ -42,6 +42,8 @@ struct State {
     /// What only a person can do something about, and the token that was not enough.
     refused: Option<(Refusal, Option<Secret>)>,
     refresh_after: Option<Instant>,
+    /// The last token that was of no use.
+    spent: Option<Secret>,
 }
 
 /// What a server said when it refused.
@@ -146,9 +148,16 @@ impl Authority {
             state.held = Some(held.map_err(failed)?);
             return Ok(());
         }
+        if let (401, Some(used)) = (refusal.status, used) {
+            state.spent = Some(used.clone());
+        }
         // Somebody may have logged in elsewhere.
         let kept = self.entry()?.and_then(|entry| Held::of(&entry.credentials));
-        if let Some(kept) = kept.filter(|kept| Some(&kept.token) != used) {
+        let is_new = |kept: &Held| {
+            let token = Some(&kept.token);
+            token != used && token != state.spent.as_ref()
+        };
+        if let Some(kept) = kept.filter(is_new) {
             state.held = Some(kept);
             return Ok(());
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use haft_core::caught;
 use reqwest::Url;
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata,
@@ -239,7 +240,8 @@ impl Flow<'_> {
         let state = state
             .map(|(_, state)| state.into_owned())
             .unwrap_or_default();
-        open(&page);
+        caught(|| open(&page))
+            .map_err(|panic| LoginError::Server(format!("the page cannot be shown: {panic}")))?;
         let came = tokio::time::timeout(LOGIN, redirects.wait(&state)).await;
         let came = came.map_err(|_| LoginError::TimedOut)?;
         let came = came.map_err(|error| LoginError::Port(error.to_string()))?;

@@ -14,6 +14,7 @@ mod guarded;
 mod http;
 mod kit;
 mod lists;
+mod logs;
 mod oauth;
 mod opening;
 mod outputs;

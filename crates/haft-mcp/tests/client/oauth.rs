@@ -9,7 +9,7 @@ use haft_mcp::{
 };
 use serde_json::json;
 
-use crate::guarded::{Guarded, person, visit};
+use crate::guarded::{Guarded, person, slow_person, visit};
 use crate::kit::{LONG, call, call_text, open_with};
 use crate::web::{Style, Web};
 
@@ -394,18 +394,24 @@ async fn nothing_that_is_shown_holds_a_token() {
 #[tokio::test]
 async fn many_who_are_refused_at_once_log_in_once() {
     let server = Guarded::start().await;
-    let (opener, pages) = person();
+    let (opener, pages) = slow_person(Duration::from_millis(500));
     let connection = open_with(plain(&server), &with(&TokenStore::memory(), Some(opener)))
         .await
         .unwrap();
     server.revoke();
     server.revoke_refresh();
     let connection = Arc::new(connection);
-    let calls = (0..5).map(|_| {
+    let start = || {
         let connection = Arc::clone(&connection);
         tokio::spawn(async move { call_text(&connection, "echo", json!({})).await })
-    });
-    for called in calls.collect::<Vec<_>>() {
+    };
+    let mut calls: Vec<_> = (0..3).map(|_| start()).collect();
+    while pages.lock().unwrap().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // These come while the person is being asked.
+    calls.extend((0..3).map(|_| start()));
+    for called in calls {
         assert_eq!(called.await.unwrap(), "{}");
     }
     assert_eq!(pages.lock().unwrap().len(), 2);
