@@ -164,6 +164,17 @@ pub enum Cause {
         /// The challenge, where one came.
         challenge: Option<String>,
     },
+    /// Nobody has logged in, or what they were granted is not enough.
+    #[error("{}", login_required(server, wanted.as_deref()))]
+    LoginRequired {
+        /// The server.
+        server: Label,
+        /// The scopes that are missing, where the server says so.
+        wanted: Option<String>,
+    },
+    /// The authorization failed on the way.
+    #[error("authorization failed: {0}")]
+    Authorization(String),
     /// Both sides share no version of the protocol.
     #[error("no shared protocol version, the server knows: {}", server.join(", "))]
     NoSharedVersion {
@@ -211,6 +222,11 @@ impl Cause {
                 wanted: change(wanted),
             },
             Self::Unexpected(text) => Self::Unexpected(change(text)),
+            Self::Authorization(text) => Self::Authorization(change(text)),
+            Self::LoginRequired { server, wanted } => Self::LoginRequired {
+                server,
+                wanted: wanted.map(change),
+            },
             Self::Idle { .. }
             | Self::TimedOut { .. }
             | Self::Cancelled
@@ -227,6 +243,7 @@ impl Cause {
             Self::Settings(_)
                 | Self::NotStarted { .. }
                 | Self::Unauthorized { .. }
+                | Self::LoginRequired { .. }
                 | Self::NoSharedVersion { .. }
         )
     }
@@ -294,6 +311,15 @@ impl fmt::Display for McpError {
 impl std::error::Error for McpError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.cause)
+    }
+}
+
+fn login_required(server: &Label, wanted: Option<&str>) -> String {
+    match wanted {
+        None => format!("the server asks for authorization: run `haft mcp login {server}`"),
+        Some(wanted) => format!(
+            "the server asks for more rights: add {wanted} to `scopes` of `[mcp.{server}.oauth]` and run `haft mcp login {server}`"
+        ),
     }
 }
 

@@ -16,10 +16,12 @@ mod http;
 mod line;
 mod listing;
 mod names;
+mod oauth;
 mod outcome;
 mod pins;
 mod pool;
 mod process;
+mod question;
 mod render;
 mod secret;
 mod settings;
@@ -39,6 +41,7 @@ pub use guard::{Admitted, HostRuleError, HostRules, NotAllowed, Resolver, System
 pub use http::HttpOptions;
 pub use listing::ToolList;
 pub use names::{Label, exposed_name, exposed_name_hashed};
+pub use oauth::{LoggedIn, LoginError, OAuthOptions, Opener, TokenStore, TokenStoreError, login};
 pub use outcome::{Audience, Block, BlockBody, Media, ToolOutcome};
 pub use pins::{Compared, Difference, PinError, PinFile, Standing, differences};
 pub use pool::{
@@ -46,12 +49,13 @@ pub use pool::{
     ServerTools, State,
 };
 pub use process::Launcher;
+pub use question::{Answer, Asker, Question, QuestionKind};
 pub use render::{RenderOptions, Rendered, capped};
 pub use secret::Secret;
 pub use settings::{
-    Approve, Defer, HttpKind, HttpSettings, Limits, Pin, Prefer, ServerConfig, ServerSettings,
-    SettingsError, StdioSettings, Timeouts, ToolConfig, ToolSettings, TransportSettings,
-    VariableLookup,
+    Approve, Defer, Grant, HttpKind, HttpSettings, Limits, OAuthClient, OAuthConfig, OAuthSettings,
+    Pin, Prefer, ServerConfig, ServerSettings, SettingsError, StdioSettings, Timeouts, ToolConfig,
+    ToolSettings, TransportSettings, VariableLookup,
 };
 pub use text::visible;
 pub use tool::{Diagnostic, ToolDef, ToolHints};

@@ -137,6 +137,20 @@ impl ToolOutcome {
             raw: Arc::new(raw),
         }
     }
+
+    /// Notes that the result is not what its tool promises. Where that is not accepted, the outcome is
+    /// an error that says so; what the server wrote stays in `raw`.
+    pub(crate) fn note_misfit(&mut self, problem: String, is_strict: bool) {
+        if is_strict {
+            self.is_error = true;
+            self.structured = None;
+            self.content = vec![Block {
+                body: BlockBody::Text(format!("The tool ran, but {problem}")),
+                audience: Audience::Everybody,
+            }];
+        }
+        self.warnings.push(problem);
+    }
 }
 
 fn content(raw: &Value, warnings: &mut Vec<String>) -> Vec<Block> {

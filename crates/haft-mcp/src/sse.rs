@@ -49,7 +49,7 @@ async fn open(client: &HttpClient, limit: usize) -> Result<(EventStream, Url), C
     let request = client
         .home(Method::GET)
         .header(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    let response = HttpClient::send(request).await?;
+    let response = client.send(request).await?;
     if !response.status().is_success() {
         return Err(refusal(response).await);
     }
@@ -113,7 +113,7 @@ impl Post {
             }
         };
         mark(true);
-        let response = match HttpClient::send(request).await {
+        let response = match self.client.send(request).await {
             Ok(response) => response,
             Err(cause) => {
                 mark(!matches!(cause, Cause::Unreachable(_)));

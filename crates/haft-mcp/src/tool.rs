@@ -255,7 +255,7 @@ fn output_schema(value: &Value, problems: &mut Vec<String>) -> Option<Arc<Value>
 
 /// Takes what is hidden out of the prose of a schema. Names and values must mean what they say, so
 /// that hidden characters in them make the schema unusable.
-fn clean_schema(schema: &mut Value, depth: usize) -> Result<(), String> {
+pub(crate) fn clean_schema(schema: &mut Value, depth: usize) -> Result<(), String> {
     if depth > MAX_SCHEMA_DEPTH {
         return Err(format!("its schema is deeper than {MAX_SCHEMA_DEPTH}"));
     }

@@ -1,5 +1,6 @@
 //! A call of a server's tool.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::{Cancel, ToolProgress};
@@ -8,11 +9,11 @@ use rmcp::service::PeerRequestOptions;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::Connection;
 use super::request::{Waits, later};
-use crate::error::{Cause, McpError, Phase};
+use super::rounds::Rounds;
+use super::{Connection, LOGINS};
+use crate::error::{Cause, Era, McpError, Phase};
 use crate::outcome::ToolOutcome;
-use crate::text::visible;
 
 const HEADER_MISMATCH: i64 = -32020;
 
@@ -29,6 +30,8 @@ pub struct CallOptions<'a> {
     pub idle_timeout: Option<Duration>,
     /// How long it may take in all; as the settings say if not given.
     pub call_timeout: Option<Duration>,
+    /// What the tool promises as structured content. What this connection listed if not given.
+    pub output_schema: Option<Arc<Value>>,
 }
 
 /// A trace, in the words of the W3C. Nothing else of a caller is passed on to a server.
@@ -86,11 +89,13 @@ impl Connection {
     ) -> Result<ToolOutcome, Cause> {
         let (idle, total) = self.settings.call_limits(name);
         let total = options.call_timeout.unwrap_or(total);
-        let waits = Waits {
+        let asks = self.era == Era::Legacy && self.desk.is_open();
+        let mut waits = Waits {
             idle: options.idle_timeout.unwrap_or(idle),
             until: later(started, total),
             total: (total, "call_timeout"),
             cancel: &options.cancel,
+            asking: asks.then(|| self.desk.asking()),
         };
         let _permit = tokio::select! {
             biased;
@@ -100,10 +105,12 @@ impl Connection {
                 return Err(Cause::TimedOut { limit: total, setting: "call_timeout" });
             }
         };
+        let _call = self.desk.call();
         let meta = options.trace.into_meta();
         let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
         let mut may_relist = true;
-        let mut rounds = 0;
+        let mut logins = 0;
+        let mut rounds = Rounds::new(&self.desk, &self.settings, name);
         loop {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
             let mut request_options = PeerRequestOptions::no_options();
@@ -127,53 +134,45 @@ impl Connection {
                     self.list(Instant::now()).await?;
                     continue;
                 }
+                // Refused as well. The person's time is not the call's.
+                Err(cause @ Cause::LoginRequired { .. }) if logins < LOGINS => {
+                    logins += 1;
+                    let began = Instant::now();
+                    tokio::select! {
+                        biased;
+                        () = options.cancel.cancelled() => return Err(Cause::Cancelled),
+                        logged_in = self.log_in(cause) => logged_in?,
+                    }
+                    waits.until = later(waits.until, began.elapsed());
+                    continue;
+                }
                 answer => answer?.0,
             };
             match result.get("resultType").and_then(Value::as_str) {
                 Some("input_required") => {
-                    rounds += 1;
-                    if rounds > self.settings.limits.rounds {
-                        let text =
-                            format!("more than {} rounds of input", self.settings.limits.rounds);
-                        return Err(Cause::InputRequired { wanted: text });
-                    }
-                    params.request_state = Some(state_alone(&result)?);
+                    let next = tokio::select! {
+                        biased;
+                        () = options.cancel.cancelled() => return Err(Cause::Cancelled),
+                        next = rounds.next(&result) => next?,
+                    };
+                    params.input_responses = next.responses;
+                    params.request_state = next.state;
+                    waits.until = later(waits.until, next.asked);
                 }
                 Some("task") => {
                     return Err(Cause::Unexpected(
                         "the server answers with a task, which it was not allowed to".into(),
                     ));
                 }
-                _ => return Ok(ToolOutcome::read(result)),
+                _ => {
+                    let mut outcome = ToolOutcome::read(result);
+                    let promised = options.output_schema.as_ref();
+                    if let Some(problem) = self.outputs.complaint(name, promised, &outcome) {
+                        outcome.note_misfit(problem, self.settings.strict_output(name));
+                    }
+                    return Ok(outcome);
+                }
             }
         }
     }
-}
-
-/// The state of a call that wants nothing but to be asked again.
-fn state_alone(result: &Value) -> Result<String, Cause> {
-    let wanted = result
-        .get("inputRequests")
-        .and_then(Value::as_object)
-        .filter(|wanted| !wanted.is_empty());
-    if let Some(wanted) = wanted {
-        let methods = wanted.values().map(|request| {
-            let method = request
-                .get("method")
-                .and_then(Value::as_str)
-                .unwrap_or("something");
-            haft_core::cut(&visible(method))
-        });
-        let methods: Vec<_> = methods.take(8).collect();
-        return Err(Cause::InputRequired {
-            wanted: methods.join(", "),
-        });
-    }
-    let state = result
-        .get("requestState")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    state.ok_or_else(|| {
-        Cause::Unexpected("the server asks for input and does not say for which".into())
-    })
 }

@@ -2,27 +2,44 @@
 
 #![allow(deprecated, reason = "servers of the legacy era still ask for roots")]
 
+use std::sync::Arc;
+
 use rmcp::ErrorData;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ErrorCode, Implementation,
-    ListRootsResult, ProtocolVersion,
+    ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitationCapability,
+    ErrorCode, FormElicitationCapability, Implementation, ListRootsResult, ProtocolVersion,
+    UrlElicitationCapability,
 };
 use rmcp::service::{RequestContext, RoleClient};
+use serde_json::Value;
 
-/// haft as a client. Pings are answered; input, samples and roots are not declared and refused.
-#[derive(Debug, Clone)]
+use super::desk::{Desk, Unasked};
+use crate::traffic::QUESTION;
+
+/// haft as a client. Pings are answered, and questions where somebody can answer them; samples and
+/// roots are not declared and refused.
+#[derive(Clone)]
 pub(super) struct Client {
     config: ClientConfig,
+    desk: Arc<Desk>,
 }
 
 impl Client {
     /// `legacy`: the version that a handshake offers.
-    pub(super) fn new(name: &str, version: &str, legacy: ProtocolVersion) -> Self {
+    pub(super) fn new(name: &str, version: &str, legacy: ProtocolVersion, desk: Arc<Desk>) -> Self {
         let identity = Implementation::new(name, version);
-        let config = ClientConfig::new(ClientCapabilities::default(), identity);
+        let mut capabilities = ClientCapabilities::default();
+        if desk.is_open() {
+            let both = ElicitationCapability::new()
+                .with_form(FormElicitationCapability::default())
+                .with_url(UrlElicitationCapability::default());
+            capabilities.elicitation = Some(both);
+        }
+        let config = ClientConfig::new(capabilities, identity);
         Self {
             config: config.with_protocol_version(legacy),
+            desk,
         }
     }
 }
@@ -47,11 +64,23 @@ impl ClientHandler for Client {
         Err(not_offered("roots"))
     }
 
-    async fn create_elicitation(
+    async fn on_custom_request(
         &self,
-        _: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        Err(not_offered("elicitation"))
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != QUESTION {
+            return Err(not_offered("such method"));
+        }
+        let params = request.params.unwrap_or(Value::Null);
+        tokio::select! {
+            asked = self.desk.asked(&params) => match asked {
+                Ok(answer) => Ok(CustomResult::new(answer)),
+                Err(Unasked::Nobody) => Err(not_offered("elicitation")),
+                Err(Unasked::Refused(reason)) => Err(ErrorData::invalid_params(reason, None)),
+            },
+            // The server does not want to know any more.
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
+        }
     }
 }

@@ -5,8 +5,8 @@ use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use rmcp::service::PeerRequestOptions;
 use tokio::time::Instant;
 
-use super::Connection;
 use super::request::{Waits, later};
+use super::{Connection, LOGINS};
 use crate::error::{Cause, Era, McpError, Phase, TransportKind};
 use crate::listing::{Listing, Next, ToolList};
 
@@ -29,16 +29,18 @@ impl Connection {
     pub(super) async fn list(&self, started: Instant) -> Result<ToolList, Cause> {
         let limit = self.settings.timeouts.list;
         let cancel = Cancel::new();
-        let waits = Waits {
+        let mut waits = Waits {
             idle: limit.min(self.settings.timeouts.idle),
             until: later(started, limit),
             total: (limit, "timeouts.list"),
             cancel: &cancel,
+            asking: None,
         };
         let mirrors = self.transport == TransportKind::Http && self.era == Era::Modern;
         let mut listing = Listing::new(&self.settings, mirrors);
         let mut cursor = None;
         let mut may_restart = true;
+        let mut logins = 0;
         loop {
             let page = self.page(cursor.clone(), &waits).await;
             let next = match page {
@@ -59,6 +61,13 @@ impl Connection {
                     cursor = None;
                     continue;
                 }
+                Err(cause @ Cause::LoginRequired { .. }) if logins < LOGINS => {
+                    logins += 1;
+                    let began = Instant::now();
+                    self.log_in(cause).await?;
+                    waits.until = later(waits.until, began.elapsed());
+                    continue;
+                }
                 Err(cause @ Cause::ConnectionLost { .. }) => return Err(cause),
                 Err(cause) if listing.pages() > 0 => {
                     listing.cut_short(format!("the rest of the list is left out: {cause}"))
@@ -67,7 +76,11 @@ impl Connection {
             };
             match next {
                 Next::Page(next) => cursor = Some(next),
-                Next::End => return Ok(listing.finish()),
+                Next::End => {
+                    let list = listing.finish();
+                    self.outputs.learn(&list);
+                    return Ok(list);
+                }
             }
         }
     }

@@ -2,16 +2,20 @@
 
 mod call;
 mod changes;
+mod desk;
 mod failure;
 mod handler;
 mod list;
 mod open;
+mod outputs;
 mod request;
+mod rounds;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_core::ValidatorFactory;
 use rmcp::service::{Peer, RoleClient};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
@@ -19,17 +23,24 @@ use tokio::time::Instant;
 pub use self::call::{CallOptions, TraceContext};
 pub use self::changes::Changes;
 use self::changes::Listener;
+use self::desk::Desk;
 use self::open::{Opening, Running, failure};
+use self::outputs::Outputs;
 use self::request::Line;
 use crate::custom::McpTransport;
 use crate::error::{Cause, Era, McpError, Phase, TransportKind};
 use crate::http::HttpOptions;
+use crate::oauth::{Authority, OAuthOptions};
 use crate::process::{Launcher, Process};
+use crate::question::Asker;
 use crate::settings::ServerSettings;
 use crate::traffic::Traffic;
 
 /// How long taking leave of rmcp's side may take, beside what the process needs.
 const LEAVE: Duration = Duration::from_millis(500);
+
+/// How often a person is asked to log in for one thing.
+const LOGINS: usize = 3;
 
 /// What a connection is opened with beside its settings.
 #[derive(Clone)]
@@ -44,8 +55,14 @@ pub struct ConnectOptions {
     pub era: Option<Era>,
     /// How addresses are reached.
     pub http: HttpOptions,
+    /// How servers that ask for authorization are shown who haft is.
+    pub oauth: OAuthOptions,
     /// The transport of a custom server.
     pub custom: Option<Arc<dyn McpTransport>>,
+    /// Who answers what servers ask in the middle of a call. Without one they are told that nobody can.
+    pub asker: Option<Arc<dyn Asker>>,
+    /// What checks the answers to forms, and structured results against the schema of their tool.
+    pub validator: Option<Arc<dyn ValidatorFactory>>,
 }
 
 impl Default for ConnectOptions {
@@ -56,7 +73,10 @@ impl Default for ConnectOptions {
             launcher: Launcher::default(),
             era: None,
             http: HttpOptions::default(),
+            oauth: OAuthOptions::default(),
             custom: None,
+            asker: None,
+            validator: None,
         }
     }
 }
@@ -95,6 +115,9 @@ pub struct Connection {
     identity: ServerIdentity,
     peer: Peer<RoleClient>,
     traffic: Arc<Traffic>,
+    desk: Arc<Desk>,
+    authority: Option<Arc<Authority>>,
+    outputs: Outputs,
     permits: Semaphore,
     // In the order in which they have to go.
     listener: Option<Listener>,
@@ -118,12 +141,14 @@ impl Connection {
         settings: Arc<ServerSettings>,
         options: &ConnectOptions,
     ) -> Result<Self, McpError> {
-        let mut opening = Opening::new(&settings, options);
+        let mut opening = Opening::new(&settings, options).await?;
         let running = opening.run().await?;
         let Opening {
             kind,
             traffic,
             process,
+            desk,
+            authority,
             ..
         } = opening;
         let peer = running.peer().clone();
@@ -150,6 +175,9 @@ impl Connection {
             identity,
             peer,
             traffic,
+            desk,
+            authority,
+            outputs: Outputs::new(options.validator.clone()),
             permits: Semaphore::new(concurrent),
             listener,
             running: Mutex::new(Some(running)),
@@ -204,6 +232,15 @@ impl Connection {
         }
         if let Some(process) = &self.process {
             process.stop(self.settings.timeouts.stop).await;
+        }
+    }
+
+    /// Asks a person to log in, where one can be asked; else the failure stands.
+    async fn log_in(&self, cause: Cause) -> Result<(), Cause> {
+        match &self.authority {
+            // Rare and large.
+            Some(authority) if authority.asks() => Box::pin(authority.log_in()).await,
+            _ => Err(cause),
         }
     }
 

@@ -11,12 +11,14 @@ use rmcp::service::{
 use rmcp::transport::IntoTransport;
 use tokio::time::Instant;
 
-use super::ConnectOptions;
+use super::desk::Desk;
 use super::failure::{opening_cause, opening_code, opening_versions};
 use super::handler::Client;
+use super::{ConnectOptions, LOGINS};
 use crate::custom::over_custom;
 use crate::error::{Cause, Era, McpError, Phase, TransportKind};
 use crate::http::{HttpClient, over_http};
+use crate::oauth::Authority;
 use crate::process::Process;
 use crate::settings::{HttpKind, HttpSettings, ServerSettings, StdioSettings, TransportSettings};
 use crate::sse::over_sse;
@@ -60,41 +62,71 @@ pub(super) struct Opening<'a> {
     pub(super) kind: TransportKind,
     pub(super) traffic: Arc<Traffic>,
     pub(super) process: Option<Arc<Process>>,
+    pub(super) desk: Arc<Desk>,
+    pub(super) authority: Option<Arc<Authority>>,
     is_spawned: bool,
 }
 
 impl<'a> Opening<'a> {
-    pub(super) fn new(settings: &'a ServerSettings, options: &'a ConnectOptions) -> Self {
+    pub(super) async fn new(
+        settings: &'a ServerSettings,
+        options: &'a ConnectOptions,
+    ) -> Result<Self, McpError> {
         let kind = match &settings.transport {
             TransportSettings::Stdio(_) => TransportKind::Stdio,
             TransportSettings::Http(http) if http.kind == HttpKind::Sse => TransportKind::Sse,
             TransportSettings::Http(_) => TransportKind::Http,
             TransportSettings::Custom => TransportKind::Custom,
         };
-        Self {
+        let desk = match Desk::new(settings, options) {
+            Ok(desk) => Arc::new(desk),
+            Err(cause) => {
+                let (phase, no_time) = (Phase::Spawn, Duration::ZERO);
+                return Err(failure(settings, kind, None, phase, no_time, cause, None).await);
+            }
+        };
+        Ok(Self {
             settings,
             options,
             started: Instant::now(),
             kind,
             traffic: Traffic::new(false),
             process: None,
+            desk,
+            authority: Authority::of(settings, &options.oauth),
             is_spawned: false,
-        }
+        })
     }
 
     /// Opens the connection within its time.
     pub(super) async fn run(&mut self) -> Result<Running, McpError> {
         let limit = self.settings.timeouts.connect;
-        let timed_out = Err(Cause::TimedOut {
-            limit,
-            setting: "connect_timeout",
-        });
-        let opened = tokio::time::timeout(limit, self.open())
-            .await
-            .unwrap_or(timed_out);
-        match opened {
-            Ok(running) => Ok(running),
-            Err(cause) => Err(self.failed(cause).await),
+        let timed_out = || {
+            Err(Cause::TimedOut {
+                limit,
+                setting: "connect_timeout",
+            })
+        };
+        let mut logins = 0;
+        loop {
+            let opened = tokio::time::timeout(limit, self.open()).await;
+            let cause = match opened.unwrap_or_else(|_| timed_out()) {
+                Ok(running) => return Ok(running),
+                Err(cause) => cause,
+            };
+            let person = self.authority.clone().filter(|it| it.asks());
+            let cause = match (&cause, person) {
+                // A person takes longer than a server may.
+                (Cause::LoginRequired { .. }, Some(person)) if logins < LOGINS => {
+                    logins += 1;
+                    match Box::pin(person.log_in()).await {
+                        Ok(()) => continue,
+                        Err(cause) => cause,
+                    }
+                }
+                _ => cause,
+            };
+            return Err(self.failed(cause).await);
         }
     }
 
@@ -166,6 +198,16 @@ impl<'a> Opening<'a> {
         if !is_probe && code == Some(ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0) {
             return Some(Mode::Modern);
         }
+        let cause = opening_cause(error);
+        if matches!(
+            cause,
+            Cause::Settings(_)
+                | Cause::Unauthorized { .. }
+                | Cause::LoginRequired { .. }
+                | Cause::Authorization(_)
+        ) {
+            return None;
+        }
         if mode != Mode::Auto {
             // What was known about the server no longer holds.
             return Some(Mode::Auto);
@@ -176,8 +218,8 @@ impl<'a> Opening<'a> {
             ErrorCode::UNSUPPORTED_PROTOCOL_VERSION.0,
         ];
         let is_refused = code.is_some_and(|code| is_modern_refusal.contains(&code));
-        let is_reached = match opening_cause(error) {
-            Cause::Unreachable(_) | Cause::Unauthorized { .. } | Cause::NotStarted { .. } => false,
+        let is_reached = match cause {
+            Cause::Unreachable(_) | Cause::NotStarted { .. } => false,
             Cause::NoSharedVersion { .. } => opening_versions(error)
                 .iter()
                 .any(ProtocolVersion::has_initialize),
@@ -193,7 +235,7 @@ impl<'a> Opening<'a> {
             TransportSettings::Http(http) => {
                 self.traffic = Traffic::new(true);
                 self.is_spawned = true;
-                let client = HttpClient::new(http, &self.options.http)?;
+                let client = HttpClient::new(http, &self.options.http, self.authority.clone())?;
                 let transport = over_http(
                     client,
                     http,
@@ -241,7 +283,7 @@ impl<'a> Opening<'a> {
     async fn over_sse(&mut self, http: &HttpSettings) -> Result<Running, Cause> {
         self.kind = TransportKind::Sse;
         self.traffic = Traffic::new(false);
-        let client = HttpClient::new(http, &self.options.http)?;
+        let client = HttpClient::new(http, &self.options.http, self.authority.clone())?;
         let transport = over_sse(client, self.settings, Arc::clone(&self.traffic)).await?;
         self.is_spawned = true;
         let opened = self
@@ -272,7 +314,8 @@ impl<'a> Opening<'a> {
             Mode::Modern => ClientLifecycleMode::Discover { preferred_versions },
             Mode::Legacy => ClientLifecycleMode::Initialize,
         };
-        let client = Client::new(&self.options.name, &self.options.version, legacy);
+        let desk = Arc::clone(&self.desk);
+        let client = Client::new(&self.options.name, &self.options.version, legacy, desk);
         serve_client_with_lifecycle(client, transport, lifecycle)
             .await
             .map_err(|error| Failed::Opening(Box::new(error)))

@@ -7,6 +7,7 @@ use haft_core::{Cancel, ToolProgress};
 use rmcp::model::ClientRequest;
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, RoleClient};
 use serde_json::Value;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::failure::cause_of;
@@ -32,6 +33,8 @@ pub(super) struct Waits<'a> {
     pub(super) total: (Duration, &'static str),
     /// Until the caller gives up.
     pub(super) cancel: &'a Cancel,
+    /// How many questions of the server are being asked. While there are some, no time passes.
+    pub(super) asking: Option<watch::Receiver<usize>>,
 }
 
 /// Whoever hears of progress.
@@ -78,12 +81,14 @@ impl Line<'_> {
             held: None,
             next: Instant::now(),
         };
-        let mut idle_until = later(Instant::now(), waits.idle);
+        let mut clock = Clock::new(waits);
         loop {
             let Some(handle) = under_way.handle.as_mut() else {
                 return Err(Cause::Cancelled);
             };
             let pass_on_at = pace.due();
+            let (until, idle_until) = (clock.until, clock.idle_until);
+            let is_running = !clock.is_stopped();
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => {
@@ -96,15 +101,16 @@ impl Line<'_> {
                     return self.answered(under_way, answer.err());
                 }
                 () = waits.cancel.cancelled() => return Err(Cause::Cancelled),
-                () = sleep_until(waits.until) => return Err(timed_out()),
+                () = sleep_until(until), if is_running => return Err(timed_out()),
                 Ok(()) = progress.changed() => {
-                    idle_until = later(Instant::now(), waits.idle);
+                    clock.progressed();
                     if let Some(progress) = progress.borrow_and_update().clone() {
                         pace.take(progress);
                     }
                 }
+                () = clock.stopped_or_started() => {}
                 () = sleep_until(pass_on_at.unwrap_or(idle_until)), if pass_on_at.is_some() => pace.pass_on(),
-                () = sleep_until(idle_until) => return Err(Cause::Idle { limit: waits.idle }),
+                () = sleep_until(idle_until), if is_running => return Err(Cause::Idle { limit: waits.idle }),
             }
         }
     }
@@ -127,6 +133,67 @@ impl Line<'_> {
             (Some(Answer::Raw(result, bytes)), None) => Ok((result, bytes)),
             (None, None) => Err(Cause::Unexpected("an answer without a result".into())),
         }
+    }
+}
+
+/// The limits of one request. They stand still while a person is asked.
+struct Clock {
+    idle: Duration,
+    idle_until: Instant,
+    until: Instant,
+    asking: Option<watch::Receiver<usize>>,
+    stopped_at: Option<Instant>,
+}
+
+impl Clock {
+    fn new(waits: &Waits<'_>) -> Self {
+        let now = Instant::now();
+        let mut clock = Self {
+            idle: waits.idle,
+            idle_until: later(now, waits.idle),
+            until: waits.until,
+            asking: waits.asking.clone(),
+            stopped_at: None,
+        };
+        clock.look();
+        clock
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped_at.is_some()
+    }
+
+    fn progressed(&mut self) {
+        self.idle_until = later(Instant::now(), self.idle);
+    }
+
+    /// Notes whether somebody is being asked.
+    fn look(&mut self) {
+        let Some(asking) = &mut self.asking else {
+            return;
+        };
+        let is_asking = *asking.borrow_and_update() > 0;
+        match (is_asking, self.stopped_at) {
+            (true, None) => self.stopped_at = Some(Instant::now()),
+            (false, Some(since)) => {
+                self.stopped_at = None;
+                self.until = later(self.until, since.elapsed());
+                self.progressed();
+            }
+            _ => {}
+        }
+    }
+
+    /// Waits until somebody is asked, or has answered.
+    async fn stopped_or_started(&mut self) {
+        let changed = match &mut self.asking {
+            Some(asking) => asking.changed().await.is_ok(),
+            None => false,
+        };
+        if !changed {
+            return std::future::pending().await;
+        }
+        self.look();
     }
 }
 

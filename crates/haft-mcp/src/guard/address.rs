@@ -32,20 +32,21 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    let [a, b, c, d, e, f, g, h] = address.segments();
+    let parts = address.segments();
     let inside = |high: u16, low: u16| {
         is_public_v4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
     };
-    match (a, b) {
-        // IPv4 mapped, and NAT64: what counts is inside.
-        (0, 0) if [c, d, e, f] == [0, 0, 0, 0xffff] => inside(g, h),
-        (0x64, 0xff9b) if [c, d, e, f] == [0; 4] => inside(g, h),
-        (0x2002, _) => inside(b, c),
+    match parts {
+        // IPv4 mapped, NAT64 and 6to4: what counts is inside.
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            inside(high, low)
+        }
+        [0x2002, high, low, ..] => inside(high, low),
         // Teredo and other assignments of protocols, and examples.
-        (0x2001, 0..=0x1ff | 0xdb8) | (0x3fff, 0..=0xfff) => false,
+        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
         // Everything else that is routed for everybody lies here. IPv4 compatible addresses do not,
         // and neither do the unspecified one, one's own, links, sites, private networks and groups.
-        _ => a & 0xe000 == 0x2000,
+        [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 

@@ -11,8 +11,10 @@ use reqwest::{Client, Method, RequestBuilder, Response, Url, redirect};
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 
-use super::failure::on_the_way;
+use super::failure::{challenge, on_the_way};
 use crate::error::Cause;
+use crate::oauth::{Authority, Refusal};
+use crate::secret::Secret;
 use crate::settings::HttpSettings;
 
 /// How many redirects are followed.
@@ -42,10 +44,15 @@ pub(crate) struct HttpClient {
     client: Client,
     home: Arc<Url>,
     headers: HeaderMap,
+    authority: Option<Arc<Authority>>,
 }
 
 impl HttpClient {
-    pub(crate) fn new(settings: &HttpSettings, options: &HttpOptions) -> Result<Self, Cause> {
+    pub(crate) fn new(
+        settings: &HttpSettings,
+        options: &HttpOptions,
+        authority: Option<Arc<Authority>>,
+    ) -> Result<Self, Cause> {
         let url = &settings.url;
         let tls = tls(url.scheme() == "https");
         let tls = tls.map_err(|error| Cause::Settings(format!("TLS cannot be set up: {error}")))?;
@@ -71,6 +78,7 @@ impl HttpClient {
             client,
             home: Arc::new(url.clone()),
             headers: headers(settings)?,
+            authority,
         })
     }
 
@@ -95,18 +103,53 @@ impl HttpClient {
         )))
     }
 
-    /// Sends a request and waits until an answer begins.
-    pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Cause> {
-        let response = request.send().await.map_err(on_the_way)?;
-        if response.status().is_redirection() {
-            let status = response.status().as_u16();
-            return Err(Cause::Status {
-                status,
-                detail: ": only redirects 307 and 308 within an origin are followed".into(),
-            });
+    /// Sends a request and waits until an answer begins. Where a token is refused and another one can
+    /// be had without asking anybody, the request is sent once more: it was refused, so that nothing has
+    /// happened.
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, Cause> {
+        let Some(authority) = &self.authority else {
+            return sent(request).await;
+        };
+        let again = request.try_clone();
+        let token = authority.token().await?;
+        let response = sent(with_token(request, token.as_ref())?).await?;
+        let status = response.status().as_u16();
+        if !matches!(status, 401 | 403) {
+            return Ok(response);
         }
-        Ok(response)
+        let challenge = challenge(response.headers());
+        let refusal = Refusal { status, challenge };
+        // Rare and large.
+        Box::pin(authority.renew(token.as_ref(), refusal)).await?;
+        let token = authority.token().await?;
+        match again {
+            Some(again) => sent(with_token(again, token.as_ref())?).await,
+            None => Ok(response),
+        }
     }
+}
+
+fn with_token(request: RequestBuilder, token: Option<&Secret>) -> Result<RequestBuilder, Cause> {
+    let Some(token) = token else {
+        return Ok(request);
+    };
+    let value = HeaderValue::try_from(format!("Bearer {}", token.expose()));
+    let mut value =
+        value.map_err(|_| Cause::Authorization("the token cannot be sent as a header".into()))?;
+    value.set_sensitive(true);
+    Ok(request.header(AUTHORIZATION, value))
+}
+
+async fn sent(request: RequestBuilder) -> Result<Response, Cause> {
+    let response = request.send().await.map_err(on_the_way)?;
+    if response.status().is_redirection() {
+        let status = response.status().as_u16();
+        return Err(Cause::Status {
+            status,
+            detail: ": only redirects 307 and 308 within an origin are followed".into(),
+        });
+    }
+    Ok(response)
 }
 
 /// The body of an answer, as far as the limit goes.
@@ -164,7 +207,7 @@ fn headers(settings: &HttpSettings) -> Result<HeaderMap, Cause> {
     Ok(headers)
 }
 
-fn tls(is_secure: bool) -> Result<ClientConfig, rustls::Error> {
+pub(crate) fn tls(is_secure: bool) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
@@ -192,7 +235,7 @@ fn follow(attempt: redirect::Attempt<'_>) -> redirect::Action {
     }
 }
 
-fn is_local(host: &str) -> bool {
+pub(crate) fn is_local(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let by_number = |address: std::net::IpAddr| address.is_loopback();
     host == "localhost" || host.ends_with(".localhost") || bare.parse().is_ok_and(by_number)

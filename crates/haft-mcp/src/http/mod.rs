@@ -6,10 +6,11 @@
 mod client;
 mod events;
 mod failure;
+mod notices;
 mod streamable;
 
 pub use self::client::HttpOptions;
-pub(crate) use self::client::{HttpClient, refusal_body};
+pub(crate) use self::client::{HttpClient, body, is_local, refusal_body, tls};
 pub(crate) use self::events::{Event, EventStream};
-pub(crate) use self::failure::{cause_of, refused};
+pub(crate) use self::failure::{cause_of, on_the_way, refused};
 pub(crate) use self::streamable::{is_of_type, over_http};

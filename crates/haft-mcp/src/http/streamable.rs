@@ -8,7 +8,9 @@ use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::SseRetryPolicy;
 use rmcp::transport::streamable_http_client::{
@@ -21,6 +23,7 @@ use sse_stream_of_rmcp::Sse;
 use super::client::{HttpClient, body, refusal_body};
 use super::events::{Event, EventStream};
 use super::failure::{HttpFailure, RmcpFailure, challenge, refused, told};
+use super::notices::Notices;
 use crate::error::{Cause, TransportKind};
 use crate::settings::{HttpSettings, ServerSettings};
 use crate::traffic::Traffic;
@@ -50,6 +53,7 @@ pub(crate) fn over_http(
         limit: settings.limits.message_bytes,
         probe,
         opening: settings.timeouts.connect,
+        notices: Notices::default(),
     };
     StreamableHttpClientTransport::with_client(streamable, config)
 }
@@ -74,6 +78,7 @@ pub(crate) struct Streamable {
     limit: usize,
     probe: Duration,
     opening: Duration,
+    notices: Notices,
 }
 
 /// What kind of message is sent, as far as that makes a difference.
@@ -133,7 +138,7 @@ impl Streamable {
         if let Some(id) = sent.id() {
             self.traffic.set_sent(id, true);
         }
-        let response = HttpClient::send(request).await.map_err(|cause| {
+        let response = self.client.send(request).await.map_err(|cause| {
             if let (Cause::Unreachable(_), Some(id)) = (&cause, sent.id()) {
                 self.traffic.set_sent(id, false);
             }
@@ -336,6 +341,11 @@ impl StreamableHttpClient for Streamable {
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, RmcpFailure> {
         let ClientJsonRpcMessage::Request(request) = &message else {
+            let is_begun = matches!(&message, ClientJsonRpcMessage::Notification(it)
+                if matches!(it.notification, ClientNotification::InitializedNotification(_)));
+            if is_begun && session.is_some() {
+                self.notices.await_stream();
+            }
             return self.post(message, session, headers).await;
         };
         let id = request.id.clone();
@@ -343,7 +353,10 @@ impl StreamableHttpClient for Streamable {
         let limit = match &request.request {
             ClientRequest::DiscoverRequest(_) => self.probe,
             ClientRequest::InitializeRequest(_) => self.opening,
-            _ => return self.post(message, session, headers).await,
+            _ => {
+                self.notices.ready().await;
+                return self.post(message, session, headers).await;
+            }
         };
         let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
         match tokio::time::timeout(limit, self.whole(message, session, headers)).await {
@@ -366,6 +379,7 @@ impl StreamableHttpClient for Streamable {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, RmcpFailure> {
+        let is_first = last_event.is_none();
         let own = [("accept", "text/event-stream")];
         let request = self.client.home(Method::GET);
         let mut request = with_headers(request, session.as_deref(), headers, &own);
@@ -378,7 +392,10 @@ impl StreamableHttpClient for Streamable {
                 setting: "connect_timeout",
             })
         };
-        let response = tokio::time::timeout(self.opening, HttpClient::send(request)).await;
+        let response = tokio::time::timeout(self.opening, self.client.send(request)).await;
+        if is_first {
+            self.notices.settle();
+        }
         let response = response.map_err(|_| timed_out())?.map_err(told)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
@@ -407,7 +424,7 @@ impl StreamableHttpClient for Streamable {
             &[],
         );
         // A server that does not want to know forgets by itself.
-        HttpClient::send(request).await.map(|_| ()).map_err(told)
+        self.client.send(request).await.map(|_| ()).map_err(told)
     }
 }
 

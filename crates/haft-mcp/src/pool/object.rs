@@ -180,6 +180,7 @@ impl HydratedTool for McpCall {
             let options = CallOptions {
                 cancel: context.cancel().clone(),
                 on_progress: Some(&mut tell),
+                output_schema: tool.tool.output_schema.clone(),
                 ..CallOptions::default()
             };
             let server = &tool.server;

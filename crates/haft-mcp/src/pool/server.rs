@@ -539,6 +539,7 @@ fn again<'a>(options: &'a mut CallOptions<'_>) -> CallOptions<'a> {
         trace: options.trace.clone(),
         idle_timeout: options.idle_timeout,
         call_timeout: options.call_timeout,
+        output_schema: options.output_schema.clone(),
     }
 }
 

@@ -9,6 +9,7 @@ use reqwest::Url;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
+use super::oauth::OAuthConfig;
 use super::secrets::{expand, token_in};
 use super::{
     Approve, Defer, HttpKind, HttpSettings, Pin, Prefer, ServerSettings, StdioSettings,
@@ -55,6 +56,8 @@ pub struct ServerConfig {
     pub bearer_file: Option<PathBuf>,
     /// Which protocol the address speaks.
     pub transport: Option<HttpKind>,
+    /// How haft shows who it is, where a token is not given by hand.
+    pub oauth: Option<OAuthConfig>,
     /// What the server is for.
     pub description: Option<String>,
     /// Whether it is connected to at the start, not at the first call.
@@ -215,6 +218,7 @@ impl ServerConfig {
             ("bearer_env", self.bearer_env.is_some()),
             ("bearer_file", self.bearer_file.is_some()),
             ("transport", self.transport.is_some()),
+            ("oauth", self.oauth.is_some()),
         ];
         no_misplaced(label, "command", &misplaced)?;
         let command = self.command.clone().unwrap_or_default();
@@ -259,11 +263,14 @@ impl ServerConfig {
                 return Err(invalid(label, key, "this cannot be sent as a header"));
             }
         }
+        let oauth = self.oauth.as_ref().map(|oauth| oauth.resolve(variables));
+        let oauth = oauth.transpose();
         Ok(HttpSettings {
             url,
             headers,
             bearer: self.bearer(label, variables)?,
             kind: self.transport.unwrap_or_default(),
+            oauth: oauth.map_err(|(key, reason)| invalid(label, key, reason))?,
         })
     }
 

@@ -22,6 +22,8 @@ pub struct Timeouts {
     pub control: Duration,
     /// A child process that was asked to stop, before it is asked more firmly.
     pub stop: Duration,
+    /// All questions of a call to a person together. A call's own time does not pass meanwhile.
+    pub asking: Duration,
 }
 
 impl Default for Timeouts {
@@ -34,6 +36,7 @@ impl Default for Timeouts {
             call: Duration::from_mins(10),
             control: Duration::from_secs(5),
             stop: Duration::from_secs(2),
+            asking: Duration::from_mins(15),
         }
     }
 }
@@ -57,6 +60,8 @@ pub struct Limits {
     pub concurrent_calls: Option<usize>,
     /// Rounds of a call in which the server asks for more.
     pub rounds: usize,
+    /// Questions of one such round.
+    pub inputs: usize,
 }
 
 impl Default for Limits {
@@ -70,6 +75,7 @@ impl Default for Limits {
             result_image_bytes: 8 * 1024 * 1024,
             concurrent_calls: None,
             rounds: 10,
+            inputs: 8,
         }
     }
 }

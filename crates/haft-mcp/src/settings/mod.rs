@@ -5,6 +5,7 @@
 
 mod config;
 mod limits;
+mod oauth;
 mod secrets;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use serde::Deserialize;
 
 pub use self::config::{ServerConfig, SettingsError, ToolConfig, VariableLookup};
 pub use self::limits::{Limits, Timeouts};
+pub use self::oauth::{Grant, OAuthClient, OAuthConfig, OAuthSettings};
 use crate::names::Label;
 use crate::secret::{Redactor, Secret};
 
@@ -127,6 +129,8 @@ pub struct HttpSettings {
     pub bearer: Option<Secret>,
     /// Which of the two protocols it speaks.
     pub kind: HttpKind,
+    /// How haft shows who it is, where there is neither a bearer token nor a header for that.
+    pub oauth: Option<OAuthSettings>,
 }
 
 impl fmt::Debug for StdioSettings {
@@ -149,6 +153,7 @@ impl fmt::Debug for HttpSettings {
             .field("headers", &self.headers)
             .field("bearer", &self.bearer)
             .field("kind", &self.kind)
+            .field("oauth", &self.oauth)
             .finish()
     }
 }
@@ -215,6 +220,14 @@ pub enum Prefer {
     Structured,
 }
 
+impl HttpSettings {
+    /// Whether a token was given by hand. Then no other one is looked for.
+    pub(crate) fn has_token(&self) -> bool {
+        let is_header = |name: &String| name.eq_ignore_ascii_case("authorization");
+        self.bearer.is_some() || self.headers.keys().any(is_header)
+    }
+}
+
 impl ServerSettings {
     /// A server with these and otherwise the defaults.
     pub fn new(label: Label, transport: TransportSettings) -> Self {
@@ -255,6 +268,7 @@ impl ServerSettings {
             headers: BTreeMap::new(),
             bearer: None,
             kind: HttpKind::default(),
+            oauth: None,
         };
         Self::new(label, TransportSettings::Http(settings))
     }
@@ -289,6 +303,13 @@ impl ServerSettings {
         (idle, total)
     }
 
+    /// Whether a result of this tool that is not what the tool promises is an error.
+    pub fn strict_output(&self, raw: &str) -> bool {
+        let tool = self.tools.get(raw);
+        tool.and_then(|tool| tool.strict_output)
+            .unwrap_or(self.strict_output)
+    }
+
     pub(crate) fn redactor(&self) -> Redactor {
         match &self.transport {
             TransportSettings::Stdio(stdio) => Redactor::new(stdio.env.values().cloned()),
@@ -296,8 +317,10 @@ impl ServerSettings {
                 let headers = http.headers.values().cloned();
                 let password = http.url.password().map(Secret::new);
                 let query = http.url.query_pairs().map(|(_, value)| Secret::new(value));
+                let client = http.oauth.as_ref().and_then(OAuthSettings::secret).cloned();
                 let all = headers
                     .chain(http.bearer.clone())
+                    .chain(client)
                     .chain(password)
                     .chain(query);
                 Redactor::new(all)

@@ -26,6 +26,10 @@ use crate::error::{Cause, Phase};
 use crate::line::IdScanner;
 use crate::text::visible;
 
+/// What `elicitation/create` is called on its way through rmcp, which would otherwise insist on reading
+/// the form itself.
+pub(crate) const QUESTION: &str = "haft/question";
+
 /// What a request asks for, as far as that makes a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
@@ -342,10 +346,13 @@ impl Traffic {
     }
 
     /// A request of the server. In the modern era there are none, and nothing may be answered.
-    fn asked(&self, message: Map<String, Value>) -> Option<ServerJsonRpcMessage> {
+    fn asked(&self, mut message: Map<String, Value>) -> Option<ServerJsonRpcMessage> {
         if self.is_modern() {
             tracing::debug!("a request of a server that may make none was dropped");
             return None;
+        }
+        if message.get("method").and_then(Value::as_str) == Some("elicitation/create") {
+            message.insert("method".into(), QUESTION.into());
         }
         serde_json::from_value(message.into()).ok()
     }

@@ -2,16 +2,23 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "../fake/asking.rs"]
+#[allow(unreachable_pub)]
+mod asking;
 #[path = "../fake/brain.rs"]
 #[allow(unreachable_pub, clippy::print_stderr)]
 mod brain;
 mod calls;
 mod custom;
+mod guarded;
 mod http;
 mod kit;
 mod lists;
+mod oauth;
 mod opening;
+mod outputs;
 mod processes;
+mod questions;
 mod sse;
 mod web;
 #[path = "../fake/words.rs"]

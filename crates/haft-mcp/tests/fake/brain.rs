@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::asking::rounds;
 use super::words::{answer, first_line, malformed, mirrors, refuse, say, text, tool};
 
 /// Where messages go, one at a time.
@@ -52,6 +53,15 @@ impl Brain {
         self.words
             .iter()
             .find_map(|it| it.strip_prefix(&prefix)?.parse().ok())
+    }
+
+    /// How much was answered.
+    pub fn replies(&self) -> usize {
+        self.state().replies.len()
+    }
+
+    pub fn take_replies(&self) -> Vec<Value> {
+        std::mem::take(&mut self.state().replies)
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -261,6 +271,11 @@ impl Brain {
             let mut tool = tool("t");
             tool["description"] = "x".repeat(2 * 1024 * 1024).into();
             listed(vec![tool], None);
+        } else if self.has("promises") {
+            let mut promising = tool("raw");
+            let count = json!({"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]});
+            promising["outputSchema"] = count;
+            listed(vec![promising, tool("echo")], None);
         } else if self.has("mirror") {
             listed(mirrors(), None);
         } else {
@@ -378,14 +393,8 @@ impl Brain {
             }
             "question" => self.question(id, arguments, sink),
             "state" => Self::rounds(id, params, sink),
-            "ask" => {
-                let wanted = json!({"a": {"method": "elicitation/create", "params": {}}});
-                answer(
-                    sink,
-                    id,
-                    &json!({"resultType": "input_required", "inputRequests": wanted}),
-                );
-            }
+            "ask" => rounds(id, params, sink),
+            "interrogate" => self.interrogate(id, arguments, sink),
             "meta" => {
                 text(
                     sink,
@@ -436,12 +445,11 @@ impl Brain {
         let (brain, id, sink) = (self.clone(), id.clone(), Arc::clone(sink));
         thread::spawn(move || {
             let mut waits = 0;
-            while brain.state().replies.is_empty() && waits < 20 {
+            while brain.replies() == 0 && waits < 20 {
                 thread::sleep(Duration::from_millis(10));
                 waits += 1;
             }
-            let replies = std::mem::take(&mut brain.state().replies);
-            text(&sink, &id, &Value::from(replies).to_string());
+            text(&sink, &id, &Value::from(brain.take_replies()).to_string());
         });
     }
 

@@ -7,6 +7,7 @@
     unreachable_pub
 )]
 
+mod asking;
 mod brain;
 mod words;
 

@@ -1,0 +1,217 @@
+//! Where the questions of one server are asked, and how often and how long.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use haft_core::ValidatorFactory;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::ConnectOptions;
+use crate::error::Cause;
+use crate::names::Label;
+use crate::question::{Answer, Asker, Form, Question, QuestionKind};
+use crate::settings::ServerSettings;
+
+/// How often a person may try to fill in one form.
+const TRIES: usize = 3;
+
+/// Why a question of a legacy server gets no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Unasked {
+    /// There is nobody to ask.
+    Nobody,
+    /// It cannot be asked now, or at all.
+    Refused(String),
+}
+
+/// Whoever answers, and whatever checks what they say.
+struct Seam {
+    asker: Arc<dyn Asker>,
+    validators: Arc<dyn ValidatorFactory>,
+}
+
+/// What servers of the legacy era may still ask. They do not say to which call a question belongs, so
+/// that all calls under way share it.
+#[derive(Debug, Default)]
+struct Budget {
+    questions: usize,
+    time: Duration,
+}
+
+/// The questions of one connection.
+pub(super) struct Desk {
+    server: Label,
+    seam: Option<Seam>,
+    /// Rounds of a call, questions of a round, and the time for all of them.
+    rounds: usize,
+    inputs: usize,
+    time: Duration,
+    budget: Mutex<Budget>,
+    calls: watch::Sender<usize>,
+    asking: watch::Sender<usize>,
+}
+
+impl Desk {
+    pub(super) fn new(settings: &ServerSettings, options: &ConnectOptions) -> Result<Self, Cause> {
+        let seam = match (&options.asker, &options.validator) {
+            (None, _) => None,
+            (Some(asker), Some(validators)) => Some(Seam {
+                asker: Arc::clone(asker),
+                validators: Arc::clone(validators),
+            }),
+            (Some(_), None) => {
+                return Err(Cause::Settings(
+                    "an asker needs a validator that checks its answers: give one".into(),
+                ));
+            }
+        };
+        Ok(Self {
+            server: settings.label.clone(),
+            seam,
+            rounds: settings.limits.rounds,
+            inputs: settings.limits.inputs,
+            time: settings.timeouts.asking,
+            budget: Mutex::default(),
+            calls: watch::Sender::new(0),
+            asking: watch::Sender::new(0),
+        })
+    }
+
+    /// Whether there is somebody to ask.
+    pub(super) fn is_open(&self) -> bool {
+        self.seam.is_some()
+    }
+
+    /// How many questions are being asked.
+    pub(super) fn asking(&self) -> watch::Receiver<usize> {
+        self.asking.subscribe()
+    }
+
+    fn budget(&self) -> MutexGuard<'_, Budget> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call is under way until this is dropped.
+    pub(super) fn call(&self) -> Counted<'_> {
+        {
+            let mut budget = self.budget();
+            if *self.calls.borrow() == 0 {
+                *budget = Budget {
+                    questions: 0,
+                    time: self.time,
+                };
+            }
+            budget.questions += self.rounds;
+        }
+        Counted::new(&self.calls)
+    }
+
+    /// Asks what a server of the legacy era wants to know.
+    pub(super) async fn asked(&self, params: &Value) -> Result<Value, Unasked> {
+        if self.seam.is_none() {
+            return Err(Unasked::Nobody);
+        }
+        let question = Question::read(&self.server, None, params).map_err(Unasked::Refused)?;
+        let (_asking, left) = self.admitted()?;
+        let kind = question.kind.clone();
+        let began = Instant::now();
+        let mut calls = self.calls.subscribe();
+        let answer = tokio::select! {
+            answer = self.ask(question) => answer.map_err(Unasked::Refused)?,
+            // Nobody is left who wanted to know.
+            _ = calls.wait_for(|calls| *calls == 0) => Answer::Cancel,
+            () = tokio::time::sleep(left) => Answer::Cancel,
+        };
+        let mut budget = self.budget();
+        budget.time = budget.time.saturating_sub(began.elapsed());
+        Ok(answer.to_protocol(&kind))
+    }
+
+    /// One question more, if there may be one, and how long it may take.
+    fn admitted(&self) -> Result<(Counted<'_>, Duration), Unasked> {
+        let refused = |text: String| Err(Unasked::Refused(text));
+        let mut budget = self.budget();
+        if *self.calls.borrow() == 0 {
+            return refused("nothing may be asked outside a call".into());
+        }
+        if *self.asking.borrow() >= self.inputs {
+            return refused(format!("more than {} questions at once", self.inputs));
+        }
+        if budget.questions == 0 || budget.time.is_zero() {
+            return refused("too many questions in one call".into());
+        }
+        budget.questions -= 1;
+        Ok((Counted::new(&self.asking), budget.time))
+    }
+
+    /// Asks until the answer fits.
+    async fn ask(&self, mut question: Question) -> Result<Answer, String> {
+        let Some(seam) = &self.seam else {
+            return Ok(Answer::Cancel);
+        };
+        let kind = question.kind.clone();
+        let form = match &kind {
+            QuestionKind::Form { schema } => Some(Form::new(schema, &*seam.validators)?),
+            QuestionKind::Page { .. } => None,
+        };
+        for _ in 0..TRIES {
+            let asked = AssertUnwindSafe(async { seam.asker.ask(question.clone()).await });
+            let answer = match asked.catch_unwind().await {
+                Ok(answer) => answer,
+                Err(panic) => {
+                    let text = haft_core::panic_text(&*panic);
+                    tracing::error!(server = %self.server, text, "an asker panicked");
+                    return Ok(Answer::Cancel);
+                }
+            };
+            let (Answer::Accept(said), Some(form)) = (&answer, &form) else {
+                return Ok(answer);
+            };
+            match form.filled(said.clone()) {
+                Ok(filled) => return Ok(Answer::Accept(filled)),
+                Err(complaint) => question.complaint = Some(complaint),
+            }
+        }
+        tracing::warn!(server = %self.server, "no answer fitted the form of a question");
+        Ok(Answer::Cancel)
+    }
+
+    /// Asks a question of the modern era; `left` is the time that is left for all of its call.
+    pub(super) async fn ask_within(
+        &self,
+        question: Question,
+        left: &mut Duration,
+    ) -> Result<Value, Cause> {
+        let kind = question.kind.clone();
+        let began = Instant::now();
+        let answer = tokio::time::timeout(*left, self.ask(question)).await;
+        *left = left.saturating_sub(began.elapsed());
+        match answer {
+            Ok(Ok(answer)) => Ok(answer.to_protocol(&kind)),
+            Ok(Err(problem)) => Err(Cause::Unexpected(problem)),
+            Err(_) => Err(Cause::InputRequired {
+                wanted: format!("nobody answered within {} s", self.time.as_secs()),
+            }),
+        }
+    }
+}
+
+/// One of those that are counted.
+pub(super) struct Counted<'a>(&'a watch::Sender<usize>);
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
