@@ -15,6 +15,8 @@ const MAX_NOTES: usize = 200;
 pub struct ToolList {
     /// Those that can be used.
     pub tools: Vec<ToolDef>,
+    /// Those that could be used, and that the settings exclude.
+    pub excluded: Vec<ToolDef>,
     /// What was not as it should be.
     pub diagnostics: Vec<Diagnostic>,
     /// Whether all pages were read.
@@ -177,8 +179,9 @@ impl<'a> Listing<'a> {
             } else if settings.admits(&tool.name) {
                 self.list.tools.push(tool);
             } else {
-                // Nobody wants to know about it.
+                // Nobody wants to know what is wrong with it.
                 notes.clear();
+                self.list.excluded.push(tool);
             }
         }
         for note in notes {

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_core::cut;
 use serde_json::Value;
 
 use crate::listing::ToolList;
 use crate::pins::{Compared, Difference, Standing};
 use crate::settings::{Pin, ServerSettings};
+use crate::text::visible;
 use crate::tool::{Diagnostic, ToolDef};
 
 /// The tools of one server, frozen: those that may be used, those that are held back, and what was wrong
@@ -20,6 +22,8 @@ pub struct ServerTools {
     pub tools: Vec<Arc<ToolDef>>,
     /// Those that changed since they were accepted, or are new, and wait for `haft mcp accept`.
     pub held: Vec<HeldTool>,
+    /// The raw names of those that the settings exclude (`allow`, `deny`).
+    pub excluded: Vec<String>,
     /// What was not as it should be.
     pub diagnostics: Vec<Diagnostic>,
     /// Whether the list was read from the server in this process, not remembered from an earlier one.
@@ -47,7 +51,7 @@ impl ServerTools {
 
     /// What of a list may be used. `compared` says how the list stands to what was accepted.
     pub(super) fn of_list(
-        list: ToolList,
+        mut list: ToolList,
         settings: &ServerSettings,
         compared: Option<&Compared>,
         before: Option<&Self>,
@@ -60,10 +64,9 @@ impl ServerTools {
             .collect();
         let mut tools = Vec::new();
         let mut held = Vec::new();
+        misnamed(&mut list, settings);
+        let excluded = list.excluded.into_iter().map(|tool| tool.name).collect();
         for tool in list.tools {
-            if !settings.admits(&tool.name) {
-                continue;
-            }
             let differences = match standing.get(tool.name.as_str()) {
                 None | Some(Standing::Same) => None,
                 Some(Standing::New) => Some(Vec::new()),
@@ -83,6 +86,7 @@ impl ServerTools {
         Self {
             tools,
             held,
+            excluded,
             diagnostics: list.diagnostics,
             is_live: true,
             ttl: Duration::from_millis(list.ttl_ms),
@@ -94,6 +98,43 @@ impl ServerTools {
     pub(super) fn shows_the_same(&self, other: &Self) -> bool {
         self.tools == other.tools && self.held == other.held
     }
+}
+
+/// Notes names in the settings that no tool has: what is said of them holds for nothing.
+fn misnamed(list: &mut ToolList, settings: &ServerSettings) {
+    if !list.is_complete {
+        return;
+    }
+    let tools = list.tools.iter().chain(&list.excluded);
+    let mut names: Vec<&str> = tools.map(|tool| tool.name.as_str()).collect();
+    // Those that are left out are there as well.
+    names.extend(list.diagnostics.iter().filter_map(|it| it.tool.as_deref()));
+    let allowed = settings.allow.iter().flatten();
+    let said = allowed.map(|name| ("allow", name));
+    let said = said.chain(settings.deny.iter().map(|name| ("deny", name)));
+    let said = said.chain(settings.tools.keys().map(|name| ("tools", name)));
+    let unknown = said.filter(|(_, name)| !names.contains(&name.as_str()));
+    let note = |(key, name): (&str, &String)| {
+        let near = names
+            .iter()
+            .map(|there| (strsim::osa_distance(name, there), there))
+            .filter(|(distance, _)| *distance <= 2)
+            .min();
+        let hint = near.map(|(_, there)| format!("; did you mean `{}`?", cut(&visible(there))));
+        let problem = format!(
+            "`{key}` of `[mcp.{}]` names `{}`, which the server does not have{}",
+            settings.label,
+            cut(name),
+            hint.unwrap_or_default()
+        );
+        Diagnostic {
+            tool: None,
+            is_left_out: false,
+            problem,
+        }
+    };
+    let notes: Vec<_> = unknown.map(note).collect();
+    list.diagnostics.extend(notes);
 }
 
 /// What becomes of changed tools of this server.
@@ -164,8 +205,11 @@ mod tests {
     }
 
     fn list(tools: &Value) -> ToolList {
-        let settings = settings();
-        let mut listing = Listing::new(&settings, false);
+        list_of(tools, &settings())
+    }
+
+    fn list_of(tools: &Value, settings: &ServerSettings) -> ToolList {
+        let mut listing = Listing::new(settings, false);
         listing.page(&json!({"tools": tools}), 0);
         listing.finish()
     }
@@ -188,11 +232,39 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_the_operator_does_not_admit_are_not_there() {
+    fn tools_that_the_operator_does_not_admit_are_named_and_not_there() {
         let mut settings = settings();
-        settings.deny = vec!["b".into()];
-        let tools = ServerTools::of_list(plain(&["a", "b"]), &settings, None, None);
-        assert_eq!(names(&tools), ["a"]);
+        settings.deny = vec!["write".into()];
+        let two = json!([
+            {"name": "read", "inputSchema": {"type": "object"}},
+            {"name": "write", "inputSchema": {"type": "object"}},
+        ]);
+        let tools = ServerTools::of_list(list_of(&two, &settings), &settings, None, None);
+        assert_eq!(names(&tools), ["read"]);
+        assert_eq!(tools.excluded, ["write"]);
+        assert_eq!(tools.diagnostics, []);
+    }
+
+    #[test]
+    fn names_in_the_settings_that_no_tool_has_are_told() {
+        let mut settings = settings();
+        settings.deny = vec!["wirte".into()];
+        settings
+            .tools
+            .insert("raed".into(), crate::ToolSettings::default());
+        let two = json!([
+            {"name": "read", "inputSchema": {"type": "object"}},
+            {"name": "write", "inputSchema": {"type": "object"}},
+        ]);
+        let tools = ServerTools::of_list(list_of(&two, &settings), &settings, None, None);
+        let told: Vec<_> = tools.diagnostics.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "`deny` of `[mcp.files]` names `wirte`, which the server does not have; did you mean `write`?",
+                "`tools` of `[mcp.files]` names `raed`, which the server does not have; did you mean `read`?",
+            ]
+        );
     }
 
     #[test]

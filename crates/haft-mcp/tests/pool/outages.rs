@@ -133,7 +133,7 @@ async fn a_server_that_nobody_uses_is_stopped_and_started_again_when_needed() {
     // A long call is a use.
     call(&server, "sleep", json!({"ms": 700})).await.unwrap();
     until("it is stopped", || server.connected().is_none()).await;
-    assert_eq!(server.state(), State::Configured);
+    assert_eq!(server.state(), State::Known);
     call(&server, "echo", json!({})).await.unwrap();
     assert_eq!(place.starts(), 2);
     pool.close().await;

@@ -3,7 +3,7 @@
 use haft_mcp::{Pin, PinFile};
 use serde_json::json;
 
-use crate::kit::{Place, names, tool, tools};
+use crate::kit::{Place, call, names, tool, tools};
 
 #[tokio::test]
 async fn what_changed_or_is_new_is_held_back_until_it_is_accepted() {
@@ -91,5 +91,55 @@ async fn with_unreadable_pins_nothing_new_is_used_and_that_is_said() {
     assert_eq!(names(&after), ["add"]);
     let said = after.diagnostics[0].to_string();
     assert!(said.contains("nothing new is used"), "{said}");
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_changed_while_haft_was_away_is_not_called() {
+    let place = Place::new();
+    let settings = || {
+        let word = format!("tools-in={}", place.file("tools.json").display());
+        place.fake("math", &["modern", "tells-no-changes", &word])
+    };
+    place.list(&json!([tool("echo", "Says it."), tool("calls", "Counts.")]));
+    let pool = place.pool();
+    tools(&pool.add(settings()).unwrap()).await;
+    pool.close().await;
+
+    place.list(&json!([
+        tool("echo", "Says it to others."),
+        tool("calls", "Counts.")
+    ]));
+    let pool = place.pool();
+    let server = pool.add(settings()).unwrap();
+    // It is known from before, as it was accepted.
+    assert_eq!(names(&server.known_tools().unwrap()), ["echo", "calls"]);
+    let error = call(&server, "echo", json!({})).await.unwrap_err();
+    assert!(
+        error.to_string().contains("haft mcp accept math"),
+        "{error}"
+    );
+    assert_eq!(call(&server, "calls", json!({})).await.unwrap(), "1");
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn whatever_the_operator_admits_later_was_pinned_from_the_start() {
+    let place = Place::new();
+    let listed = json!([tool("add", "Adds."), tool("sub", "Subtracts.")]);
+    let pool = place.pool();
+    let mut narrow = place.listing("math", &listed);
+    narrow.allow = Some(vec!["add".into()]);
+    let server = pool.add(narrow).unwrap();
+    assert_eq!(names(&*tools(&server).await), ["add"]);
+    let error = call(&server, "sub", json!({})).await.unwrap_err();
+    assert!(error.to_string().contains("excluded"), "{error}");
+    pool.close().await;
+
+    let pool = place.pool();
+    let server = pool.add(place.listing("math", &listed)).unwrap();
+    let all = server.refresh().await.unwrap();
+    assert_eq!(names(&all), ["add", "sub"]);
+    assert!(all.held.is_empty());
     pool.close().await;
 }

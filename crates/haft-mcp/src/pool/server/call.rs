@@ -25,7 +25,14 @@ impl Server {
         mut options: CallOptions<'_>,
     ) -> Result<ToolOutcome, McpError> {
         let _using = Using::new(self);
-        let connection = self.connection_unless(&options.cancel).await?;
+        let mut connection = self.connection_unless(&options.cancel).await?;
+        tokio::select! {
+            biased;
+            () = options.cancel.cancelled() => return Err(self.failure(Cause::Cancelled)),
+            checked = self.check_tool(raw) => checked?,
+        }
+        // Reading the list may have taken another one.
+        connection = self.connected().unwrap_or(connection);
         let first = connection
             .call_tool(raw, arguments.clone(), again(&mut options))
             .await;
@@ -45,7 +52,8 @@ impl Server {
             return Err(error);
         }
         tracing::info!(server = %self.label(), tool = raw, %error, "the call is sent again");
-        let connection = self.connection_unless(&options.cancel).await?;
+        connection = self.connection_unless(&options.cancel).await?;
+        self.check_tool(raw).await?;
         connection.call_tool(raw, arguments, options).await
     }
 

@@ -8,10 +8,10 @@ use tokio::time::Instant;
 use super::super::memory::place;
 use super::super::tools::{ServerTools, pin_of, written};
 use super::{Listed, Server, is_gone};
-use crate::error::{Era, McpError};
+use crate::error::{Cause, Era, McpError};
 use crate::listing::ToolList;
 use crate::pins::{Compared, Standing};
-use crate::settings::Pin;
+use crate::settings::{Pin, ServerSettings};
 use crate::tool::Diagnostic;
 
 /// A list of a server that tells no changes is believed at least this long.
@@ -134,11 +134,13 @@ impl Server {
         let Some(pins) = self.parts.pins.as_ref().filter(|_| pin != Pin::Off) else {
             return Ok(None);
         };
-        let definitions: Vec<_> = list.tools.iter().map(written).collect();
+        // Whatever the operator admits later was there from the start.
+        let listed = list.tools.iter().chain(&list.excluded);
+        let definitions: Vec<_> = listed.map(written).collect();
         let label = settings.label.as_str();
         match pins.compare(label, &place(settings), &definitions) {
             Ok(compared) => {
-                tell_changes(label, pin, &compared);
+                tell_changes(settings, pin, &compared);
                 Ok(Some(compared))
             }
             Err(error) => {
@@ -173,6 +175,38 @@ impl Server {
         listed.tools.clone().filter(|_| is_late_enough)
     }
 
+    /// Whether this tool may be called, by what the server lists now: over a new connection, and after it
+    /// said that its tools changed, the list is read before the first call, so that nothing that was not
+    /// accepted is called in the meantime.
+    pub(super) async fn check_tool(self: &Arc<Self>, raw: &str) -> Result<(), McpError> {
+        let is_read = {
+            let listed = self.listed.read().unwrap_or_else(PoisonError::into_inner);
+            listed.read_at.is_some()
+        };
+        let pin = pin_of(self.settings());
+        let tools = if is_read || pin == Pin::Off || self.parts.pins.is_none() {
+            self.known_tools()
+        } else {
+            Some(self.refresh().await?)
+        };
+        let is_held = |tools: Arc<ServerTools>| tools.held.iter().any(|tool| tool.name == raw);
+        let refused = if !self.settings().admits(raw) {
+            Some(format!(
+                "the tool `{raw}` is excluded by `allow` or `deny` of `[mcp.{}]`",
+                self.label()
+            ))
+        } else if tools.is_some_and(is_held) {
+            Some(format!(
+                "the tool `{raw}` is new or has changed, and is held back: look at it, then run \
+                 `haft mcp accept {}`",
+                self.label()
+            ))
+        } else {
+            None
+        };
+        refused.map_or(Ok(()), |text| Err(self.failure(Cause::Settings(text))))
+    }
+
     /// Lets the next use of the list read it anew.
     pub(in crate::pool) fn expire(&self) {
         let mut listed = self.listed.write().unwrap_or_else(PoisonError::into_inner);
@@ -180,8 +214,10 @@ impl Server {
     }
 }
 
-fn tell_changes(label: &str, pin: Pin, compared: &Compared) {
-    for (tool, standing) in &compared.standings {
+fn tell_changes(settings: &ServerSettings, pin: Pin, compared: &Compared) {
+    let label = settings.label.as_str();
+    let used = |(tool, _): &&(String, Standing)| settings.admits(tool);
+    for (tool, standing) in compared.standings.iter().filter(used) {
         let (what, differences) = match standing {
             Standing::Same => continue,
             Standing::New => ("is new", None),
