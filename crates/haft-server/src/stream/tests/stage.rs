@@ -94,9 +94,17 @@ impl Stage {
         };
         let request = CreateRequest::read(body, Door::Http, &words).unwrap();
         let context = self.app.context(&caller, &request, None).await.unwrap();
-        let (plan, mut translator) =
-            Plan::make(&self.app, &caller, &request, &context, &[]).unwrap();
+        let servers = self
+            .app
+            .mcp_servers(&caller, &request, &context, Patience::OfRequest)
+            .await
+            .unwrap();
+        let planned = Plan::make(&self.app, &caller, &request, &context, &servers);
+        let (plan, mut translator) = planned.unwrap();
         let mut events = translator.begin();
+        for listing in &plan.opening.listings {
+            events.extend(translator.add_listing(listing));
+        }
         let mut run = plan.run(plan.conversation.clone().into()).start().unwrap();
         while let Some(event) = run.next().await {
             events.extend(translator.translate(event.kind));
