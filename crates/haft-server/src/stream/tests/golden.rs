@@ -8,7 +8,7 @@ use haft_models::ScriptedModel;
 use haft_models::testing::{Fault, ScriptedCall, Step, call, calls, say, sum_up, think};
 use serde_json::{Map, Value, json};
 
-use super::stage::{Played, Stage, echo, function};
+use super::stage::{Played, Stage, asking, echo, function, sequential};
 use crate::stream::Dialect;
 use crate::stream::legal::assert_legal;
 
@@ -302,4 +302,13 @@ async fn a_question_about_a_call_ends_the_response() {
     )
     .await;
     insta::assert_snapshot!(transcript(&played));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_held_back_behind_a_question_has_not_run() {
+    let both = ["ask", "next"].map(|name| ScriptedCall::new(name, json!({"text": "a"})));
+    let tools = vec![asking("ask"), sequential("next")];
+    let stage = Stage::new(ScriptedModel::new([calls(both)]), tools);
+    let body = json!({"input": "go", "tools": [{"type": "haft:ask"}, {"type": "haft:next"}]});
+    insta::assert_snapshot!(transcript(&stage.play(body).await));
 }

@@ -202,6 +202,15 @@ pub(super) fn asking(name: &str) -> Arc<dyn ToolObject> {
     echoing(name, annotations)
 }
 
+/// The same, but it runs behind everything before it, and nothing beside it.
+pub(super) fn sequential(name: &str) -> Arc<dyn ToolObject> {
+    let annotations = Annotations {
+        sequential: true,
+        ..Annotations::default()
+    };
+    echoing(name, annotations)
+}
+
 fn echoing(name: &str, annotations: Annotations) -> Arc<dyn ToolObject> {
     let definition = ToolDefinition::builder(name)
         .annotations(annotations)
