@@ -292,6 +292,8 @@ async fn tool_choice_names_servers_and_their_tools() {
             names: names(["air__find", "air__book"]),
         })
     );
+    // The rest of the tools is there again once one of the server's has run.
+    assert_eq!(choices[3], ToolChoice::Auto);
     assert_eq!(
         choices[4],
         ToolChoice::Allowed(AllowedTools {
