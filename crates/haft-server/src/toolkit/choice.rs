@@ -30,13 +30,12 @@ pub(super) fn lower_choice(choice: &WireChoice, offer: &Offer<'_>) -> Result<Low
     if let WireChoice::Tool(WireToolName::Mcp { server_label, name }) = choice {
         let wanted = McpWanted::new(server_label, name.as_deref());
         let mut names = wanted.names(offer, "tool_choice")?;
-        let (choice, first) = match names.len() {
-            1 => (ToolChoice::Function(names.remove(0)), None),
-            _ => {
-                let mode = AllowedMode::Required;
-                let first = ToolChoice::Allowed(AllowedTools { mode, names });
-                (ToolChoice::Auto, Some(first))
-            }
+        let (choice, first) = if names.len() == 1 {
+            (ToolChoice::Function(names.remove(0)), None)
+        } else {
+            let mode = AllowedMode::Required;
+            let first = ToolChoice::Allowed(AllowedTools { mode, names });
+            (ToolChoice::Auto, Some(first))
         };
         return Ok(Lowered { choice, first });
     }
