@@ -273,6 +273,9 @@ impl Plan {
         if let Some(instructions) = &self.instructions {
             run = run.instructions(instructions.as_str());
         }
+        if let Some(choice) = &self.toolkit.first_choice {
+            run = run.first_choice(choice.clone());
+        }
         if !self.is_parallel {
             run = run.parallel_tool_calls(false);
         }

@@ -285,7 +285,7 @@ impl Machine {
             let report = reports.get(batch.calls.len()).and_then(Option::as_ref);
             // It got its id when it began.
             self.session.call_ids.release(&item.call_id);
-            let binding = self.environment.binding.clone();
+            let binding = self.binding();
             let hydrated = self.hydrate(&call, &binding);
             item.call_id.clone_from(&hydrated.provenance.call_id);
             call.call_id = Some(item.call_id.clone());

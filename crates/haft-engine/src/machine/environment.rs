@@ -28,6 +28,8 @@ pub(crate) struct Environment {
     pub(crate) context: Arc<RunContext>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) binding: Binding,
+    /// The same tools under the choice that holds until one of them has run, where there is one.
+    pub(crate) first: Option<Binding>,
     pub(crate) hydrator: Hydrator,
     pub(crate) instructions: Option<Arc<str>>,
     pub(crate) options: LoopOptions,
@@ -60,6 +62,7 @@ impl Environment {
             context: Arc::default(),
             model,
             binding,
+            first: None,
             hydrator: Hydrator::new(),
             instructions: None,
             options: LoopOptions::default(),

@@ -73,7 +73,7 @@ impl Machine {
     }
 
     fn is_for_caller(&self, name: &str) -> bool {
-        match self.environment.binding.admit(name) {
+        match self.binding().admit(name) {
             Ok(tool) => {
                 !tool.tool().runs_here()
                     && self.environment.executors.find(tool.definition()).is_none()

@@ -178,7 +178,7 @@ impl Machine {
         };
         // The id is the call's own already: ids are only given to new calls.
         self.session.call_ids.release(&open.item.call_id);
-        let binding = self.environment.binding.clone();
+        let binding = self.binding();
         let hydration = self.hydrate(&call, &binding);
         if open.state == OpenState::Answered {
             return BatchCall::recorded(open, hydration);

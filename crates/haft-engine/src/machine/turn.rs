@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_catalog::Binding;
 use haft_core::{
     Assembly, Item, ItemKind, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ToolChoice,
     Usage,
@@ -107,7 +108,15 @@ impl Machine {
         } else {
             haft_catalog::Progress::NothingRan
         };
-        self.environment.binding.tool_choice(ran)
+        self.binding().tool_choice(ran)
+    }
+
+    /// The tools, as far as the model may call them now.
+    pub(super) fn binding(&self) -> Binding {
+        let has_run = self.session.run.as_ref().is_some_and(|run| run.tool_ran);
+        let environment = &self.environment;
+        let first = environment.first.as_ref().filter(|_| !has_run);
+        first.unwrap_or(&environment.binding).clone()
     }
 
     /// What to tell a model that just broke the choice.

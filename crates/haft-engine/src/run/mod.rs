@@ -66,6 +66,7 @@ pub struct Run {
     binding: Option<Binding>,
     tools: Vec<ToolRef>,
     tool_choice: Option<ToolChoice>,
+    first_choice: Option<ToolChoice>,
     session: Session,
     input: Vec<Item>,
     answers: Answers,
@@ -114,6 +115,7 @@ impl Run {
             binding: None,
             tools: Vec::new(),
             tool_choice: None,
+            first_choice: None,
             session: Session::new(),
             input: Vec::new(),
             answers: Answers::new(),
@@ -213,6 +215,13 @@ impl Run {
     /// Which tools the model must, may or must not call.
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.tool_choice = Some(choice);
+        self
+    }
+
+    /// Which tools the model must, may or must not call until one has run; from then on what
+    /// [`tool_choice`](Self::tool_choice) or the binding says.
+    pub fn first_choice(mut self, choice: ToolChoice) -> Self {
+        self.first_choice = Some(choice);
         self
     }
 

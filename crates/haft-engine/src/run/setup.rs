@@ -41,6 +41,10 @@ impl Run {
         self.environment.deadline = self.deadline_from(now);
         self.furnish(&mut session, now)?;
         let spill = self.prepare_spill(&session)?;
+        if let Some(choice) = self.first_choice.take() {
+            let first = self.environment.binding.with_choice(choice)?;
+            self.environment.first = Some(first);
+        }
         let means = Means {
             model: Arc::clone(&self.environment.model),
             approver: self.approver,

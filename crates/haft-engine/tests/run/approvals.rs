@@ -333,12 +333,9 @@ async fn what_is_said_behind_a_carried_out_call_survives_the_process() {
         .carry_out("a")
         .user("and then?");
     let mut stream = first.journaled().start().unwrap();
-    let kept = loop {
-        match stream.next_step().await.unwrap() {
-            haft_engine::Step::Journal => break serde_json::to_string(stream.session()).unwrap(),
-            _ => continue,
-        }
-    };
+    let is_noted = |step| matches!(step, haft_engine::Step::Journal);
+    while !is_noted(stream.next_step().await.unwrap()) {}
+    let kept = serde_json::to_string(stream.session()).unwrap();
     drop(stream);
     let session: Session = serde_json::from_str(&kept).unwrap();
     let second = run(&model).session(session).await.unwrap();

@@ -167,3 +167,32 @@ async fn a_choice_of_a_tool_that_is_not_offered_is_refused_at_the_start() {
     let refused = run(&Script::new([]), ToolChoice::Function("zz".into())).await;
     assert!(refused.unwrap_err().to_string().contains("`zz`"));
 }
+
+#[tokio::test]
+async fn a_first_choice_holds_until_a_tool_has_run() {
+    let model = Script::new([
+        calls([("a", "echo", r#"{"text":"1"}"#)]),
+        calls([("b", "other", r#"{"text":"2"}"#)]),
+        says("done"),
+    ]);
+    let first = ToolChoice::Allowed(AllowedTools {
+        mode: AllowedMode::Required,
+        names: vec!["echo".into()],
+    });
+    let outcome = Run::new(model.clone())
+        .tools([echo(), other()])
+        .first_choice(first.clone())
+        .user("go")
+        .await
+        .unwrap();
+    assert_eq!(texts(&outcome), ["1", "o"]);
+    let choices: Vec<_> = model
+        .received()
+        .into_iter()
+        .map(|it| it.tool_choice)
+        .collect();
+    assert_eq!(
+        choices,
+        [Some(first), Some(ToolChoice::Auto), Some(ToolChoice::Auto)]
+    );
+}

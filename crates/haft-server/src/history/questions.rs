@@ -106,11 +106,11 @@ impl Questions {
                     (Some((_, said @ None)), param) => {
                         let is_yes = members.get("approve") == Some(&Value::Bool(true));
                         let reason = text("reason").map(str::to_owned);
-                        *said = Some(match is_yes {
-                            true => Said::Yes {
-                                param: param.clone(),
-                            },
-                            false => Said::No { reason },
+                        let param = param.clone();
+                        *said = Some(if is_yes {
+                            Said::Yes { param }
+                        } else {
+                            Said::No { reason }
                         });
                     }
                     (_, Some(param)) => return Err(not_found(id, param)),

@@ -6,7 +6,7 @@ use haft_mcp::{Label, Phase, TransportKind};
 
 use super::*;
 
-fn end(record: Option<CallRecord>, error_kind: Option<&'static str>) -> CallEnd {
+fn end(record: impl Into<Option<CallRecord>>, error_kind: Option<&'static str>) -> CallEnd {
     let output = CallOutput::Text("what the model reads".into());
     call_end(&HostedEnd {
         is_error: error_kind.is_some(),
@@ -15,12 +15,12 @@ fn end(record: Option<CallRecord>, error_kind: Option<&'static str>) -> CallEnd 
         duration_ms: 1,
         is_repaired: false,
         turn: 1,
-        record,
+        record: record.into(),
     })
 }
 
-fn answered(raw: Value) -> Option<CallRecord> {
-    Some(CallRecord::Answered(ToolOutcome::read(raw)))
+fn answered(raw: Value) -> CallRecord {
+    CallRecord::Answered(ToolOutcome::read(raw))
 }
 
 fn failed(cause: Cause) -> CallEnd {
@@ -33,7 +33,7 @@ fn failed(cause: Cause) -> CallEnd {
         cause: Box::new(cause),
         stderr: "secrets of the operator".into(),
     };
-    end(Some(CallRecord::Failed(error)), Some("failed"))
+    end(CallRecord::Failed(error), Some("failed"))
 }
 
 #[test]

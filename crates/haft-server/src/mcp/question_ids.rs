@@ -3,6 +3,8 @@
 //! A client that keeps its own items sends the question back together with the answer. Its id is bound
 //! to whose question it is and what it asks, so that a yes is a yes to exactly that.
 
+use std::fmt::Write as _;
+
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 
@@ -63,8 +65,12 @@ impl QuestionIds {
             context.update(part.as_bytes());
         }
         let tag = context.sign();
-        let mark = tag.as_ref().iter().take(MARK_BYTES);
-        mark.map(|byte| format!("{byte:02x}")).collect()
+        let mut mark = String::with_capacity(2 * MARK_BYTES);
+        for byte in tag.as_ref().iter().take(MARK_BYTES) {
+            // Writing to a `String` cannot fail.
+            let _ = write!(mark, "{byte:02x}");
+        }
+        mark
     }
 }
 

@@ -41,6 +41,10 @@ enum Origin {
 }
 
 /// What has become of the tools so far.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one request"
+)]
 pub(super) struct Builder {
     snapshot: Arc<Snapshot>,
     owner: Owner,

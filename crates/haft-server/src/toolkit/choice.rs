@@ -19,7 +19,32 @@ pub(super) struct Offer<'t> {
     pub(super) servers: &'t HashMap<String, ServerState>,
 }
 
-pub(super) fn lower_choice(choice: &WireChoice, offer: &Offer<'_>) -> Result<ToolChoice, ApiError> {
+/// A choice in the names that the model knows.
+pub(super) struct Lowered {
+    pub(super) choice: ToolChoice,
+    /// What holds until a tool has run, where that is something else.
+    pub(super) first: Option<ToolChoice>,
+}
+
+pub(super) fn lower_choice(choice: &WireChoice, offer: &Offer<'_>) -> Result<Lowered, ApiError> {
+    if let WireChoice::Tool(WireToolName::Mcp { server_label, name }) = choice {
+        let wanted = McpWanted::new(server_label, name.as_deref());
+        let mut names = wanted.names(offer, "tool_choice")?;
+        let (choice, first) = if names.len() == 1 {
+            (ToolChoice::Function(names.remove(0)), None)
+        } else {
+            let mode = AllowedMode::Required;
+            let first = ToolChoice::Allowed(AllowedTools { mode, names });
+            (ToolChoice::Auto, Some(first))
+        };
+        return Ok(Lowered { choice, first });
+    }
+    let choice = lower(choice, offer)?;
+    let first = None;
+    Ok(Lowered { choice, first })
+}
+
+fn lower(choice: &WireChoice, offer: &Offer<'_>) -> Result<ToolChoice, ApiError> {
     Ok(match choice {
         WireChoice::Auto => ToolChoice::Auto,
         WireChoice::None => ToolChoice::None,
@@ -29,17 +54,6 @@ pub(super) fn lower_choice(choice: &WireChoice, offer: &Offer<'_>) -> Result<Too
             return Err(ApiError::new(ErrorCode::InvalidValue, message).at("tool_choice"));
         }
         WireChoice::Required => ToolChoice::Required,
-        WireChoice::Tool(WireToolName::Mcp { server_label, name }) => {
-            let wanted = McpWanted::new(server_label, name.as_deref());
-            let mut names = wanted.names(offer, "tool_choice")?;
-            match names.len() {
-                1 => ToolChoice::Function(names.remove(0)),
-                _ => ToolChoice::Allowed(AllowedTools {
-                    mode: AllowedMode::Required,
-                    names,
-                }),
-            }
-        }
         WireChoice::Tool(wanted) => match find(wanted, offer.names) {
             Some(Found::Callable(name)) => ToolChoice::Function(name.to_owned()),
             Some(Found::Deferred) | None => return Err(not_found(wanted, "tool_choice")),

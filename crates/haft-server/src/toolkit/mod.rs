@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use haft_catalog::{BindError, Binding, Snapshot};
-use haft_core::Owner;
+use haft_core::{Owner, ToolChoice};
 
 use crate::error::{ApiError, ErrorCode};
 use crate::history::ToolNames;
@@ -24,7 +24,7 @@ use crate::wire::{RequestTool, WireChoice};
 
 use builder::Builder;
 pub(crate) use builder::is_client_search;
-use choice::{Offer, lower_choice};
+use choice::{Lowered, Offer, lower_choice};
 use names::{Identity, Names};
 pub(crate) use renamed::of_type;
 
@@ -46,6 +46,8 @@ pub enum UnsupportedTools {
 #[derive(Debug)]
 pub(crate) struct Toolkit {
     pub(crate) binding: Binding,
+    /// What the model must call until a tool has run, where the binding says something else.
+    pub(crate) first_choice: Option<ToolChoice>,
     /// What each tool is for the client, by the name that the model calls it by.
     pub(crate) shown: HashMap<String, Shown>,
     /// The tools about whose calls somebody may be asked, by the same name.
@@ -97,7 +99,7 @@ impl Toolkit {
             search: builder.has_client_search.then_some(search.as_str()),
             servers: &builder.servers,
         };
-        let choice = lower_choice(ingredients.choice, &offer)?;
+        let Lowered { choice, first } = lower_choice(ingredients.choice, &offer)?;
         let tools = builder.tools.into_iter().map(|(_, tool)| tool);
         let binding = ingredients
             .snapshot
@@ -110,6 +112,7 @@ impl Toolkit {
             .map_err(|error| refused(&error))?;
         Ok(Self {
             binding,
+            first_choice: first,
             shown: builder.shown,
             asking: builder.asking,
             servers: builder.servers,

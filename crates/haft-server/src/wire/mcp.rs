@@ -86,21 +86,18 @@ impl ApprovalWish {
 mod tests {
     use super::*;
 
-    fn named(name: &str) -> Option<ToolFilter> {
-        Some(ToolFilter {
-            names: Some(vec![name.to_owned()]),
+    fn named(names: &[&str]) -> ToolFilter {
+        ToolFilter {
+            names: Some(names.iter().map(|&name| name.to_owned()).collect()),
             read_only: None,
-        })
+        }
     }
 
     #[test]
     fn whoever_is_in_neither_list_or_in_both_is_asked_about() {
         let wish = ApprovalWish::By {
-            always: named("both"),
-            never: Some(ToolFilter {
-                names: Some(vec!["both".into(), "never".into()]),
-                read_only: None,
-            }),
+            always: Some(named(&["both"])),
+            never: Some(named(&["both", "never"])),
         };
         assert!(!wish.asks("never", false));
         assert!(wish.asks("both", false));

@@ -175,10 +175,11 @@ pub(super) fn finish(place: Place, json: Value, writer: &mut Writer) -> OutputIt
 
 /// An item that has no events of its own: added, done.
 pub(super) fn whole(place: Place, json: Value, writer: &mut Writer) -> OutputItem {
-    let mut begun = json.clone();
-    if let Some(members) = begun.as_object_mut() {
-        members.insert("status".into(), "in_progress".into());
-    }
+    let begun = writer.heard(|| {
+        let mut begun = visible(&json, writer.include);
+        begun["status"] = "in_progress".into();
+        begun
+    });
     write_item("response.output_item.added", &place, &begun, writer);
     finish(place, json, writer)
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use haft_core::{ContentPart, FinishReason, Item, Message, Role, ToolObject};
 use haft_models::ScriptedModel;
-use haft_models::testing::{Fault, Step, call, calls, say, sum_up, think};
+use haft_models::testing::{Fault, ScriptedCall, Step, call, calls, say, sum_up, think};
 use serde_json::{Map, Value, json};
 
-use super::stage::{Played, Stage, echo, function};
+use super::stage::{Played, Stage, asking, echo, function, sequential};
 use crate::stream::Dialect;
 use crate::stream::legal::assert_legal;
 
@@ -275,4 +275,40 @@ async fn a_cancelled_run() {
     let mut stage = Stage::new(ScriptedModel::new(script), Vec::new());
     stage.cancel_after = Some(5);
     insta::assert_snapshot!(transcript(&stage.play(ask()).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_is_listed_and_its_calls_are_told_step_by_step() {
+    let tools = json!([{"type": "mcp", "server_label": "air", "allowed_tools": ["find"]}]);
+    let both = [
+        ScriptedCall::new("air__find", json!({"text": "a"})),
+        ScriptedCall::new("air__find", json!({"fail": true, "wait": 1})),
+    ];
+    let played = play(
+        json!({"input": "go", "tools": tools}),
+        [calls(both), say("done")],
+    )
+    .await;
+    insta::assert_snapshot!(transcript(&played));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_about_a_call_ends_the_response() {
+    let tools = json!([{"type": "mcp", "server_label": "air", "allowed_tools": ["find"],
+        "require_approval": "always"}]);
+    let played = play(
+        json!({"input": "go", "tools": tools}),
+        [call("air__find", json!({"text": "a"}))],
+    )
+    .await;
+    insta::assert_snapshot!(transcript(&played));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_held_back_behind_a_question_has_not_run() {
+    let both = ["ask", "next"].map(|name| ScriptedCall::new(name, json!({"text": "a"})));
+    let tools = vec![asking("ask"), sequential("next")];
+    let stage = Stage::new(ScriptedModel::new([calls(both)]), tools);
+    let body = json!({"input": "go", "tools": [{"type": "haft:ask"}, {"type": "haft:next"}]});
+    insta::assert_snapshot!(transcript(&stage.play(body).await));
 }

@@ -16,7 +16,7 @@ use haft_engine::LoopOptions;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::stage::{Stage, echo, function};
+use super::stage::{Stage, asking, echo, function};
 use crate::stream::Dialect;
 use crate::stream::legal::check;
 
@@ -133,6 +133,8 @@ fn item(random: &mut Rng) -> Item {
                 "other",
                 "patch",
                 "sky__look",
+                "air__find",
+                "air__book",
                 "nobody",
             ];
             let arguments = match random.u8(0..6) {
@@ -274,10 +276,16 @@ fn answer(random: &mut Rng, items: Vec<Item>) -> Vec<Result<ModelEvent, ModelErr
 
 /// A request by chance.
 fn request(random: &mut Rng) -> Value {
+    let approval = match random.u8(0..3) {
+        0 => json!("always"),
+        1 => json!("never"),
+        _ => json!({"never": {"tool_names": ["find"]}}),
+    };
     let tools = json!([
         function("look"), function("listen"), {"type": "haft:echo"}, {"type": "haft:other"},
         {"type": "custom", "name": "patch"},
         {"type": "namespace", "name": "sky", "tools": [function("look")]},
+        {"type": "mcp", "server_label": "air", "require_approval": approval},
     ]);
     let allowed = |mode: &str| {
         json!({"type": "allowed_tools", "mode": mode, "tools": [
@@ -355,8 +363,15 @@ fn only_said(said: &[String], events: &[Value]) -> Result<(), String> {
     for item in output {
         let kind = item["type"].as_str().unwrap_or_default();
         let is_empty = item["content"][0]["text"] == "" && kind == "message";
-        let is_cut = item["status"] == "incomplete" || item["error"]["type"] == "not_executed";
-        if kind == "custom_tool_call" || kind.ends_with("_output") || is_empty || is_cut {
+        let is_cut = item["status"] == "incomplete"
+            || item["error"]["type"] == "not_executed"
+            || kind == "mcp_call" && item["error"]["code"] == -32000;
+        if kind == "mcp_list_tools"
+            || kind == "custom_tool_call"
+            || kind.ends_with("_output")
+            || is_empty
+            || is_cut
+        {
             continue;
         }
         let essence = match item["arguments"].as_str() {
@@ -383,7 +398,9 @@ fn only_permitted(body: &Value, events: &[Value]) -> Result<(), String> {
     };
     for event in events {
         let item = &event["item"];
-        let is_call = item.get("call_id").is_some()
+        let kind = item["type"].as_str().unwrap_or_default();
+        let is_of_server = kind == "mcp_call" || kind == "mcp_approval_request";
+        let is_call = (is_of_server || item.get("call_id").is_some())
             && !item["type"]
                 .as_str()
                 .unwrap_or_default()
@@ -410,7 +427,8 @@ fn play(seed: u64) -> Result<(), String> {
         final_turn: random.bool(),
         ..LoopOptions::default()
     };
-    let mut stage = Stage::bounded(model, vec![echo("echo"), echo("other")], limits);
+    let other = if random.bool() { echo } else { asking };
+    let mut stage = Stage::bounded(model, vec![echo("echo"), other("other")], limits);
     if random.u8(0..6) == 0 {
         stage.cancel_after = Some(random.usize(1..20));
     }

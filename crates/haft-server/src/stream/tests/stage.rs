@@ -4,14 +4,19 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haft_catalog::Catalog;
-use haft_core::{Cancel, Model, Owner, ToolDefinition, ToolError, ToolObject, dynamic_tool};
+use haft_core::{
+    Annotations, BoxFuture, Cancel, Model, Owner, ToolDefinition, ToolError, ToolObject,
+    dynamic_tool,
+};
 use haft_engine::LoopOptions;
+use haft_mcp::{Label, McpTransport, Pool, ServerSettings, TransportError};
 use haft_store::MemoryStore;
 use serde_json::{Value, json};
 
 use crate::access::{BodyBudget, KeyLimits, Keyring, RunLine};
 use crate::app::{App, Caller, ConversationLocks};
 use crate::live::LiveRuns;
+use crate::mcp::Patience;
 use crate::models::{ModelEntry, Models};
 use crate::options::ServerOptions;
 use crate::plan::Plan;
@@ -55,7 +60,7 @@ impl Stage {
                 store_health: crate::health::StoreHealth::default(),
                 models: Models::new(vec![ModelEntry::new("scripted", model)], None).unwrap(),
                 catalog,
-                mcp: haft_mcp::Pool::builder().build(),
+                mcp: servers(),
                 mcp_hosts: haft_mcp::HostRules::default(),
                 gateway: None,
                 store: Arc::new(MemoryStore::new()),
@@ -90,9 +95,17 @@ impl Stage {
         };
         let request = CreateRequest::read(body, Door::Http, &words).unwrap();
         let context = self.app.context(&caller, &request, None).await.unwrap();
-        let (plan, mut translator) =
-            Plan::make(&self.app, &caller, &request, &context, &[]).unwrap();
+        let servers = self
+            .app
+            .mcp_servers(&caller, &request, &context, Patience::OfRequest)
+            .await
+            .unwrap();
+        let planned = Plan::make(&self.app, &caller, &request, &context, &servers);
+        let (plan, mut translator) = planned.unwrap();
         let mut events = translator.begin();
+        for listing in &plan.opening.listings {
+            events.extend(translator.add_listing(listing));
+        }
         let mut run = plan.run(plan.conversation.clone().into()).start().unwrap();
         while let Some(event) = run.next().await {
             events.extend(translator.translate(event.kind));
@@ -124,9 +137,84 @@ impl Played {
     }
 }
 
+/// A server called `air`, in this process, with the tools `find` and `book`.
+fn servers() -> Pool {
+    let pool = Pool::builder().build();
+    let settings = ServerSettings::stdio(Label::new("air").unwrap(), "unused");
+    pool.add_custom(settings, Arc::new(Air)).unwrap();
+    pool
+}
+
+struct Air;
+
+impl McpTransport for Air {
+    fn call<'a>(
+        &'a self,
+        method: &'a str,
+        params: Value,
+    ) -> BoxFuture<'a, Result<Value, TransportError>> {
+        Box::pin(async move {
+            let tool = |name: &str| {
+                json!({"name": name, "inputSchema": {"type": "object", "properties": {
+                    "text": {"type": "string"}, "fail": {"type": "boolean"},
+                    "wait": {"type": "integer"},
+                }}})
+            };
+            Ok(match method {
+                "initialize" => json!({"protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {}}, "serverInfo": {"name": "air", "version": "1"}}),
+                "tools/list" => json!({"tools": [tool("find"), tool("book")]}),
+                "tools/call" => {
+                    let arguments = &params["arguments"];
+                    let wait = arguments["wait"].as_u64().unwrap_or(0);
+                    tokio::time::sleep(Duration::from_secs(wait)).await;
+                    let text = arguments["text"].as_str().unwrap_or("nothing");
+                    json!({"content": [{"type": "text", "text": text}],
+                        "isError": arguments["fail"] == true})
+                }
+                _ => {
+                    return Err(TransportError::Refused {
+                        code: -32601,
+                        message: "unknown method".into(),
+                        data: None,
+                    });
+                }
+            })
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {})
+    }
+}
+
 /// A tool of this server that answers with its arguments after a while.
 pub(super) fn echo(name: &str) -> Arc<dyn ToolObject> {
+    echoing(name, Annotations::default())
+}
+
+/// The same, but somebody is asked before it runs.
+pub(super) fn asking(name: &str) -> Arc<dyn ToolObject> {
+    let extra = [("x-needs-approval".to_owned(), true.into())];
+    let annotations = Annotations {
+        extra: extra.into_iter().collect(),
+        ..Annotations::default()
+    };
+    echoing(name, annotations)
+}
+
+/// The same, but it runs behind everything before it, and nothing beside it.
+pub(super) fn sequential(name: &str) -> Arc<dyn ToolObject> {
+    let annotations = Annotations {
+        sequential: true,
+        ..Annotations::default()
+    };
+    echoing(name, annotations)
+}
+
+fn echoing(name: &str, annotations: Annotations) -> Arc<dyn ToolObject> {
     let definition = ToolDefinition::builder(name)
+        .annotations(annotations)
         .description("Gives back what it got; `fail` makes it fail, `wait` makes it slow.")
         .parameters(json!({"type": "object", "properties": {
             "text": {"type": "string"}, "fail": {"type": "boolean"}, "wait": {"type": "integer"},

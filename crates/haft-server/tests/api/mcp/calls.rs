@@ -90,10 +90,10 @@ async fn a_mixed_turn_runs_the_servers_call_and_leaves_the_clients_open() {
         let own = events.filter(|(_, event)| event["output_index"] == index);
         own.map(|(at, _)| at).collect::<Vec<_>>()
     };
-    let (server, client) = (about(1), about(2));
+    let (theirs, own) = (about(1), about(2));
     assert!(
-        server[2] < client[0] && client.last() < server.last(),
-        "{server:?} {client:?}"
+        theirs[2] < own[0] && own.last() < theirs.last(),
+        "{theirs:?} {own:?}"
     );
     let response = last(&events);
     assert_eq!(

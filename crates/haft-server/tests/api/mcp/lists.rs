@@ -2,7 +2,7 @@
 
 use haft_mcp::Approve;
 use haft_models::ScriptedModel;
-use haft_models::testing::{call, offers, say};
+use haft_models::testing::{call, fail, offers, say};
 use serde_json::{Value, json};
 
 use super::server::{Fake, configured, setup, tool};
@@ -292,6 +292,8 @@ async fn tool_choice_names_servers_and_their_tools() {
             names: names(["air__find", "air__book"]),
         })
     );
+    // The rest of the tools is there again once one of the server's has run.
+    assert_eq!(choices[3], ToolChoice::Auto);
     assert_eq!(
         choices[4],
         ToolChoice::Allowed(AllowedTools {
@@ -302,4 +304,39 @@ async fn tool_choice_names_servers_and_their_tools() {
     let nothing = json!({"type": "mcp", "server_label": "air", "name": "nothing"});
     let answer = served.post("/responses", body(nothing)).await;
     assert_eq!(answer.error(), (400, "tool_not_found", Some("tool_choice")));
+}
+
+#[tokio::test]
+async fn servers_are_asked_all_at_once() {
+    let (air, sea) = (Fake::with(&["find"]).await, Fake::with(&["find"]).await);
+    // Neither answers before both were asked.
+    let both = std::sync::Arc::new(tokio::sync::Barrier::new(2));
+    air.list_with(&both);
+    sea.list_with(&both);
+    let model = ScriptedModel::new([say("ok")]);
+    let served = setup(model, &[&air, &sea]).serve().await;
+    let body = json!({"input": "go", "tools": [air.entry("air"), sea.entry("sea")]});
+    let response = served.create(body).await;
+    let labels: Vec<_> = response["output"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["server_label"].clone())
+        .collect();
+    assert_eq!(labels[..2], ["air", "sea"]);
+    assert_eq!(response["output"][1]["status"], "completed");
+}
+
+#[tokio::test]
+async fn a_model_that_fails_behind_a_list_leaves_the_list() {
+    let air = Fake::with(&["find"]).await;
+    let model = ScriptedModel::new([fail(500), fail(500)]);
+    let served = setup(model, &[&air]).serve().await;
+    let body = json!({"input": "go", "tools": [air.entry("air")]});
+    let response = served.create(body.clone()).await;
+    assert_eq!(response["status"], "failed");
+    assert_eq!(item_types(&response), ["mcp_list_tools"]);
+    let events = served.stream(body).await;
+    assert_eq!(item_types(last(&events)), ["mcp_list_tools"]);
+    assert_eq!(events[events.len() - 2]["type"], "error");
 }

@@ -131,3 +131,48 @@ async fn an_allowed_call_that_was_interrupted_is_not_made_again() {
     let answer = served.post("/responses", late).await;
     assert_eq!(answer.error().1, "approval_request_not_found");
 }
+
+#[tokio::test]
+async fn an_allowed_call_of_a_background_run_survives_the_process_as_far_as_anybody_knows() {
+    let directory = tempfile::tempdir().unwrap();
+    let air = Fake::with(&["wait"]).await;
+    let served = serve(directory.path(), &air, vec![call("air__wait", json!({}))]).await;
+    let first = served
+        .create(json!({"input": "go", "tools": asking(&air)}))
+        .await;
+    let mut input = yes(&first);
+    let thanks = json!({"role": "user", "content": "thanks"});
+    input.as_array_mut().unwrap().push(thanks);
+    let body = json!({"input": input, "tools": asking(&air), "background": true, "stream": true,
+        "previous_response_id": first["id"]});
+    let (id, _) = told_up_to(&served, &body, "response.mcp_call_arguments.done").await;
+    air.waits().await;
+    let left = remains(directory.path());
+    let keys = "sealing-keys";
+    std::fs::copy(directory.path().join(keys), left.path().join(keys)).unwrap();
+
+    let model = ScriptedModel::new(vec![say("who knows")]);
+    let mut again = setup(model.clone(), &[&air]).on_disk(left.path());
+    again.data_dir = Some(left.path().to_owned());
+    let again = again.serve().await;
+    let response = again.settled(&json!(id)).await;
+    assert_eq!(
+        item_types(&response),
+        ["mcp_call", "message"],
+        "{response:#}"
+    );
+    assert_eq!(response["output"][0]["status"], "failed");
+    let items = first["output"].as_array().unwrap();
+    assert_eq!(
+        response["output"][0]["approval_request_id"],
+        items.last().unwrap()["id"]
+    );
+    let log = crate::state::replay(&again, &id, "").await;
+    crate::legal::assert_legal(&log);
+    // What was said behind the call is still said.
+    let sent = model.received().remove(0).conversation;
+    assert_eq!(sent.items().last().unwrap().text(), "thanks");
+    assert!(sent.verify().is_ok());
+    assert_eq!(air.called(), ["wait"]);
+    air.go_on();
+}

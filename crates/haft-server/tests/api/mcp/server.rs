@@ -24,6 +24,8 @@ struct Inner {
     tools: Mutex<Vec<Value>>,
     calls: Mutex<Vec<Call>>,
     lists: Mutex<usize>,
+    /// Who must be asked, too, before it answers.
+    together: Mutex<Option<Arc<tokio::sync::Barrier>>>,
     /// What a `wait` waits for, and what tells that it does.
     go_on: Notify,
     waits: Notify,
@@ -67,6 +69,7 @@ impl Fake {
                 tools: Mutex::new(tools),
                 calls: Mutex::default(),
                 lists: Mutex::default(),
+                together: Mutex::default(),
                 go_on: Notify::new(),
                 waits: Notify::new(),
                 task: tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }),
@@ -99,6 +102,11 @@ impl Fake {
     /// How often it was asked for its tools.
     pub(super) fn lists(&self) -> usize {
         *self.0.lists.lock().unwrap()
+    }
+
+    /// Answers with its tools when all others that wait for the same are asked for theirs.
+    pub(super) fn list_with(&self, others: &Arc<tokio::sync::Barrier>) {
+        *self.0.together.lock().unwrap() = Some(Arc::clone(others));
     }
 
     pub(super) async fn waits(&self) {
@@ -165,6 +173,10 @@ async fn answer(
         "ping" => Ok(json!({})),
         "tools/list" => {
             *fake.lists.lock().unwrap() += 1;
+            let together = fake.together.lock().unwrap().clone();
+            if let Some(together) = together {
+                together.wait().await;
+            }
             Ok(json!({"tools": *fake.tools.lock().unwrap()}))
         }
         "tools/call" => {
