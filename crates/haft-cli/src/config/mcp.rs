@@ -95,6 +95,9 @@ pub(super) fn servers(
         for file in [&mut config.cwd, &mut config.bearer_file] {
             *file = file.take().map(|it| folder.join(it));
         }
+        if let Some(file) = config.oauth.as_mut().map(|it| &mut it.client_secret_file) {
+            *file = file.take().map(|it| folder.join(it));
+        }
         // What is wrong whatever the environment holds is wrong for everybody.
         let complain = |error: SettingsError| about(document, &name, &error);
         check_form(&label, &config).map_err(complain)?;
@@ -143,6 +146,12 @@ pub(super) fn check_form(label: &Label, config: &ServerConfig) -> Result<(), Set
     let has_both = config.bearer_env.is_some() && config.bearer_file.is_some();
     if config.url.is_some() && !has_both {
         config.bearer_file = None;
+    }
+    if let Some(oauth) = &mut config.oauth
+        && oauth.client_secret_env.is_none()
+        && oauth.client_secret_file.take().is_some()
+    {
+        oauth.client_secret_env = Some(String::from("SET"));
     }
     let set = |_: &str| Some(String::from("set"));
     config.resolve(label.clone(), &set).map(drop)

@@ -4,9 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use haft::JsonSchemaFactory;
 use haft::models::process_environment;
 use haft_mcp::{
-    ConnectOptions, Label, Launcher, Pool, Secret, Server, ServerConfig, SettingsError,
+    ConnectOptions, Label, Launcher, OAuthOptions, Pool, Secret, Server, ServerConfig,
+    SettingsError, TokenStore,
 };
 
 use crate::arguments::{AdHoc, McpFrom};
@@ -17,6 +19,9 @@ use crate::text::{nearest, one_line};
 
 /// What a server is called that only the command line knows.
 const AD_HOC: &str = "server";
+
+/// The file of the logins, in the data folder.
+const TOKENS: &str = "mcp-tokens.json";
 
 /// The data folder, for whoever reads and for whoever writes there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +122,11 @@ pub(crate) fn pool_of(
     let options = ConnectOptions {
         version: env!("CARGO_PKG_VERSION").into(),
         launcher: launcher(),
+        oauth: OAuthOptions {
+            tokens: folder.map(tokens_in),
+            opener: None,
+        },
+        validator: Some(Arc::new(JsonSchemaFactory)),
         ..ConnectOptions::default()
     };
     let mut builder = Pool::builder().connect(options);
@@ -135,6 +145,11 @@ pub(crate) fn pool_of(
         }
     }
     Ok((pool, unusable))
+}
+
+/// The logins that are kept in this data folder.
+pub(super) fn tokens_in(folder: &Path) -> TokenStore {
+    TokenStore::file(folder.join(TOKENS))
 }
 
 /// Programs are started through this one, which ends them when haft is gone.

@@ -18,7 +18,7 @@ fn without_a_word_it_says_what_there_is() {
     let folder = folder("");
     let (code, _, aside) = mcp(folder.path(), &[]);
     assert_eq!(code, Some(2));
-    for command in ["list", "test", "tools", "call", "accept", "serve"] {
+    for command in ["list", "test", "tools", "call", "accept", "login", "serve"] {
         assert!(aside.contains(&format!("\n  {command} ")), "{aside}");
     }
     assert!(!aside.contains("supervise"), "{aside}");
@@ -230,6 +230,19 @@ fn a_server_needs_no_configuration() {
         let (code, _, aside) = mcp(folder.path(), wrong);
         assert_eq!(code, Some(2), "{wrong:?}: {aside}");
     }
+}
+
+#[test]
+fn there_is_nothing_to_log_in_to_without_an_address() {
+    let config = format!("{}[mcp.web]\nurl = \"http://127.0.0.1:9/mcp\"\n", two());
+    let folder = folder(&config);
+    let (code, _, aside) = mcp(folder.path(), &["login", "zeta"]);
+    assert_eq!(code, Some(2), "{aside}");
+    assert!(aside.contains("there is nothing to log in to"), "{aside}");
+    let (code, _, aside) = mcp(folder.path(), &["login", "web"]);
+    assert_eq!(code, Some(1), "{aside}");
+    let told = mcp_json(folder.path(), &["login", "web", "--forget"]);
+    assert_eq!(told["forgotten"], false);
 }
 
 #[test]
