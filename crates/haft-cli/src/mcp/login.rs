@@ -56,15 +56,12 @@ pub(super) async fn login(arguments: McpLoginArguments) -> Result<ExitCode, Box<
 }
 
 fn url_of(settings: &ServerSettings) -> Result<&Url, Failure> {
-    match &settings.transport {
-        TransportSettings::Http(http) => Ok(&http.url),
-        _ => {
-            let server = settings.label.clone();
-            Err(Failure::mistake(
-                LoginError::NoAddress { server }.to_string(),
-            ))
-        }
-    }
+    let TransportSettings::Http(http) = &settings.transport else {
+        let server = settings.label.clone();
+        let error = LoginError::NoAddress { server };
+        return Err(Failure::mistake(error.to_string()));
+    };
+    Ok(&http.url)
 }
 
 fn told_forgotten(
