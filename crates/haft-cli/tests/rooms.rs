@@ -18,7 +18,10 @@ const ROOMS: [(&str, &[&str]); 11] = [
     ("haft-models", &["haft-catalog", "haft-core"]),
     ("haft-builtin", &["haft-catalog", "haft-core"]),
     ("haft-files", &[]),
-    ("haft-mcp", &["haft-core", "haft-files"]),
+    (
+        "haft-mcp",
+        &["haft-catalog", "haft-core", "haft-files", "haft-hydrate"],
+    ),
     (
         "haft",
         &[
@@ -27,7 +30,9 @@ const ROOMS: [(&str, &[&str]); 11] = [
             "haft-core",
             "haft-engine",
             "haft-hydrate",
+            "haft-files",
             "haft-macros",
+            "haft-mcp",
             "haft-models",
         ],
     ),

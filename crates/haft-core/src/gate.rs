@@ -84,7 +84,8 @@ pub struct TrustPolicy {
     pub approve_destructive: bool,
     /// Whether calls of tools without schema in mode `full` run unasked.
     pub allow_unvalidated: bool,
-    /// Whether the `read_only` hint of MCP tools counts. It comes from the server.
+    /// Whether the `read_only` hint of MCP tools counts, also of those that are not marked as a trusted
+    /// server's (`x-mcp-trusted`). It comes from the server.
     pub trust_mcp_hints: bool,
     /// Whether this process's own shell (a tool annotated `x-shell`) runs unasked.
     pub allow_shell_unasked: bool,
@@ -123,7 +124,7 @@ impl TrustPolicy {
     }
 
     fn check_repaired(self, definition: &ToolDefinition, provenance: &Provenance) -> Verdict {
-        match self.on_repaired {
+        match self.on_repaired_of(definition) {
             OnRepaired::Allow => Verdict::Allow(Access::Full),
             OnRepaired::Deny => Verdict::Deny("its arguments were repaired".into()),
             OnRepaired::Approve => {
@@ -147,6 +148,13 @@ impl TrustPolicy {
         }
     }
 
+    /// What the operator decided for this tool (`x-on-repaired`), else for all.
+    fn on_repaired_of(self, definition: &ToolDefinition) -> OnRepaired {
+        let own = definition.annotations().extra.get("x-on-repaired");
+        let own = own.and_then(|own| OnRepaired::deserialize(own).ok());
+        own.unwrap_or(self.on_repaired)
+    }
+
     fn check_unvalidated(self, definition: &ToolDefinition) -> Verdict {
         match definition.no_schema_mode() {
             Some(NoSchemaMode::ReadOnly) if self.only_reads(definition) => {
@@ -158,7 +166,10 @@ impl TrustPolicy {
     }
 
     fn only_reads(self, definition: &ToolDefinition) -> bool {
-        definition.annotations().read_only
-            && (self.trust_mcp_hints || *definition.kind() != ToolKind::Mcp)
+        let annotations = definition.annotations();
+        let is_believed = *definition.kind() != ToolKind::Mcp
+            || self.trust_mcp_hints
+            || annotations.extra.get("x-mcp-trusted") == Some(&true.into());
+        annotations.read_only && is_believed
     }
 }

@@ -136,6 +136,32 @@ fn the_operator_may_allow_or_deny_repaired_calls() {
 }
 
 #[test]
+fn the_operator_may_decide_about_repaired_calls_of_one_tool() {
+    let coerced = result(&[RepairKind::ParsedLiteral], false);
+    let verdict = |word: &str| {
+        let mut annotations = Annotations::default();
+        let word = word.into();
+        annotations.extra.insert("x-on-repaired".into(), word);
+        TrustPolicy::default().check(&coerced, &tool(annotations, ToolKind::Mcp))
+    };
+    assert_eq!(verdict("allow"), Verdict::Allow(Access::Full));
+    assert!(matches!(verdict("deny"), Verdict::Deny(_)));
+    // What is no decision is none.
+    assert!(needs_approval(&verdict("whatever")));
+}
+
+#[test]
+fn the_hint_of_a_server_that_the_operator_trusts_counts() {
+    let lossless = result(&[RepairKind::TrailingComma], false);
+    let mut trusted = reader();
+    trusted.extra.insert("x-mcp-trusted".into(), true.into());
+    assert_eq!(
+        TrustPolicy::default().check(&lossless, &tool(trusted, ToolKind::Mcp)),
+        Verdict::Allow(Access::Full)
+    );
+}
+
+#[test]
 fn a_destructive_tool_asks_when_told_to() {
     let destructive = tool(
         Annotations {

@@ -7,6 +7,7 @@ use haft_core::{
     Usage,
 };
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::loop_report::{LoopAction, LoopKind};
 use crate::moment::Moment;
@@ -175,6 +176,8 @@ pub enum EventKind {
         tool_name: String,
         /// The call.
         call_id: String,
+        /// The arguments that would run.
+        arguments: Value,
         /// Why.
         reason: String,
     },

@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
-use haft_core::{CallOutput, Conversation, FunctionCall, HistoryError, Item, Usage};
+use haft_core::{
+    CallOutput, Conversation, FunctionCall, FunctionCallOutput, HistoryError, Item, Usage,
+};
 use haft_hydrate::CallIds;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::detect::LoopDetector;
+use crate::machine::ResumeError;
 use crate::outcome::{CallRecord, CallStatus, Counters};
 
 /// A conversation that can be put away and taken up again, in this process or another.
@@ -71,6 +74,9 @@ pub(crate) struct Progress {
     pub(crate) open: Vec<OpenCall>,
     /// Calls of it were left out because the call limit was reached.
     pub(crate) call_limit_hit: bool,
+    /// What is said behind the outputs of these calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) queued: Vec<Item>,
     /// Where long results of the run are kept.
     pub(crate) spill_directory: Option<PathBuf>,
 }
@@ -214,6 +220,40 @@ impl Session {
                 Err(HistoryError::MissingOutput { .. }) | Ok(()) => Ok(()),
                 Err(other) => Err(other),
             },
+        }
+    }
+
+    /// The calls without output that bear these ids, in the order of the conversation. Every other call
+    /// must have its output.
+    pub(crate) fn calls_without_output(
+        &self,
+        call_ids: &[String],
+    ) -> Result<Vec<FunctionCall>, ResumeError> {
+        let mut open = Vec::new();
+        let mut answered = self.conversation.clone();
+        for item in self.items() {
+            if let Item::FunctionCall(call) = item
+                && call_ids.contains(&call.call_id)
+            {
+                open.push(call.clone());
+                let output = FunctionCallOutput::new(call.call_id.clone(), "");
+                answered.push(Item::FunctionCallOutput(output));
+            }
+        }
+        let is_open = |call_id: &&String| open.iter().any(|call| call.call_id == **call_id);
+        if let Some(call_id) = call_ids.iter().find(|call_id| !is_open(call_id)) {
+            let call_id = call_id.clone();
+            return Err(ResumeError::UnknownCall { call_id });
+        }
+        match answered.verify() {
+            Ok(()) => Ok(open),
+            Err(HistoryError::DuplicateOutput { call_id }) => {
+                Err(ResumeError::DuplicateAnswer { call_id })
+            }
+            Err(HistoryError::MissingOutput { call_id }) => {
+                Err(ResumeError::MissingOutput { call_id })
+            }
+            Err(error) => Err(ResumeError::History(error)),
         }
     }
 

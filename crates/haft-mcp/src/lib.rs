@@ -45,7 +45,7 @@ pub use oauth::{LoggedIn, LoginError, OAuthOptions, Opener, TokenStore, TokenSto
 pub use outcome::{Audience, Block, BlockBody, Media, ToolOutcome};
 pub use pins::{Compared, Difference, PinError, PinFile, Standing, differences};
 pub use pool::{
-    CallLog, CallRecord, Guest, HeldTool, LabelTaken, McpTool, Pool, PoolBuilder, Server,
+    CallLog, CallRecord, Guest, HeldTool, LabelTaken, McpTool, Offering, Pool, PoolBuilder, Server,
     ServerTools, State,
 };
 pub use process::Launcher;
@@ -54,8 +54,8 @@ pub use render::{RenderOptions, Rendered, capped};
 pub use secret::Secret;
 pub use settings::{
     Approve, Defer, Grant, HttpKind, HttpSettings, Limits, OAuthClient, OAuthConfig, OAuthSettings,
-    Pin, Prefer, ServerConfig, ServerSettings, SettingsError, StdioSettings, Timeouts, ToolConfig,
-    ToolSettings, TransportSettings, VariableLookup,
+    Pin, Prefer, Proof, ServerConfig, ServerSettings, SettingsError, StdioSettings, Timeouts,
+    ToolConfig, ToolSettings, TransportSettings, VariableLookup,
 };
 pub use text::visible;
 pub use tool::{Diagnostic, ToolDef, ToolHints};

@@ -105,7 +105,7 @@ impl Media {
 
 impl ToolOutcome {
     /// Reads a result. There is none that cannot be read: the tool has run, and what it gave counts.
-    pub(crate) fn read(raw: Value) -> Self {
+    pub fn read(raw: Value) -> Self {
         let mut warnings = Vec::new();
         let content = content(&raw, &mut warnings);
         let is_error = match raw.get("isError") {

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use haft_catalog::Catalog;
 use haft_core::{Owner, Store, StoreError, ToolKind};
-use haft_mcp::Pool;
+use haft_mcp::{HostRules, Pool};
 
 pub(crate) use crate::conversation_locks::{ConversationLock, ConversationLocks};
 
@@ -30,6 +30,8 @@ pub(crate) struct App {
     pub(crate) mcp: Pool,
     /// The MCP server that this one is as well, if it is.
     pub(crate) gateway: Option<Mounted>,
+    /// Where those may be that requests bring along.
+    pub(crate) mcp_hosts: HostRules,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: ServerOptions,
     pub(crate) live: LiveRuns,

@@ -18,6 +18,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::live::{LiveRun, stored_event};
 use crate::stream::{Snapshot, WireEvent};
 use crate::watch::RunTrace;
+use crate::wire::cut_secrets;
 
 /// How often a store that has too much to write is asked again.
 const BUSY_TRIES: u32 = 20;
@@ -73,17 +74,9 @@ impl Asked {
             Some(trigger) => body.insert("input".to_owned(), Value::Array(vec![trigger])),
             None => body.remove("input"),
         };
-        for tool in body
-            .get_mut("tools")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
-            if let Some(tool) = tool.as_object_mut() {
-                // Secrets are not stored.
-                tool.remove("authorization");
-                tool.remove("headers");
-            }
+        if let Some(tools) = body.get_mut("tools") {
+            // Secrets are not stored.
+            cut_secrets(tools);
         }
         Self {
             body: Arc::new(body),
@@ -156,6 +149,7 @@ impl Durable {
                 item: ItemKind::FunctionCall { .. },
                 ..
             } | EventKind::ToolCallsRequested { .. }
+                | EventKind::ApprovalRequested { .. }
                 | EventKind::ToolInvoked { .. }
         );
         self.is_holding |= is_about_calls;

@@ -32,6 +32,7 @@ mod history;
 mod http;
 mod lifetime;
 mod live;
+mod mcp;
 mod models;
 mod options;
 mod orphans;

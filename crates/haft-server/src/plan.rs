@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
-use haft_core::{Cancel, Conversation, Model, ModelOptions, Owner, Streaming};
+use haft_core::{
+    Cancel, Conversation, Item, Model, ModelOptions, Owner, Streaming, SuspendAlways, ToolContext,
+};
 use haft_engine::{LoopOptions, OnMismatch, Run, Session};
+use haft_mcp::CallLog;
 use haft_models::pool::Witness;
 
 use crate::app::{App, Caller, now};
 use crate::compaction::{Carried, Compaction, Halt, Piece, Writing};
 use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
-use crate::estimate::{tokens_of, tokens_of_conversation, tokens_of_tools};
-use crate::history::{Record, expand, verify};
-use crate::stream::{Translation, Translator};
+use crate::estimate::{tokens_of, tokens_of_conversation, tokens_of_item, tokens_of_tools};
+use crate::history::{Expanded, Record, expand, not_found, verify};
+use crate::mcp::{ListedServer, Listing, QuestionIds};
+use crate::stream::{HostedCall, Translation, Translator};
 use crate::toolkit::{Ingredients, Toolkit};
 use crate::truncate::fitted;
 use crate::watch::{Commission, RunWatch, Tools};
@@ -21,7 +25,15 @@ use crate::wire::{CreateRequest, ResponseResource, TextFormat, Truncation, new_i
 /// Everything that is needed to run a request, once or again with less of its context.
 pub(crate) struct Plan {
     pub(crate) model: Arc<dyn Model>,
+    /// Without output for the calls that somebody has allowed.
     pub(crate) conversation: Conversation,
+    /// What the response begins with.
+    pub(crate) opening: Opening,
+    /// What is said behind the outputs of those calls.
+    queued: Vec<Item>,
+    /// Hears what MCP servers say to calls.
+    calls: Arc<CallLog>,
+    takes_images: bool,
     pub(crate) truncation: Truncation,
     pub(crate) cancel: Cancel,
     instructions: Option<String>,
@@ -36,6 +48,20 @@ pub(crate) struct Plan {
     pub(crate) witness: Witness,
 }
 
+/// What a response begins with, before the model says anything.
+#[derive(Debug, Default)]
+pub(crate) struct Opening {
+    pub(crate) listings: Vec<Listing>,
+    /// Calls that somebody has allowed, by the ids of the questions.
+    pub(crate) allowed: Vec<(String, HostedCall)>,
+}
+
+impl Opening {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.listings.is_empty() && self.allowed.is_empty()
+    }
+}
+
 impl Plan {
     /// A plan, and the one who will tell the client of it. Everything is checked by now.
     pub(crate) fn make(
@@ -43,6 +69,7 @@ impl Plan {
         caller: &Caller,
         request: &CreateRequest,
         context: &Context,
+        servers: &[ListedServer],
     ) -> Result<(Self, Translator), ApiError> {
         let entry = app.models.find(request.model.as_deref())?;
         let toolkit = Toolkit::build(&Ingredients {
@@ -52,14 +79,23 @@ impl Plan {
             snapshot: &app.catalog.snapshot(),
             owner: &caller.owner,
             unsupported: app.options.unsupported_tools,
+            mcp: servers,
+            repairs: app.options.loop_options.repair,
         })?;
         let records = context.pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
-        let items = expand(&records, &toolkit);
-        let conversation = Conversation::from(items);
-        verify(&conversation, &records)?;
+        let takes_images = entry.model.capabilities().image_input;
+        let expanded = expand(&records, &toolkit, takes_images)?;
+        verify(&expanded.answered(), &records)?;
+        let questions = app.keys.question_ids(caller.owner.as_str());
+        let allowed = allowed(&expanded, &toolkit, &questions)?;
+        let is_asked = request.generate && !context.compacts_now;
+        if let Some(id) = expanded.unanswered.first().filter(|_| is_asked) {
+            return Err(unanswered(id));
+        }
+        let conversation = Conversation::from(expanded.items);
         check_content(&*entry.model, &records)?;
-        if conversation.is_empty() && request.generate && !context.compacts_now {
+        if conversation.is_empty() && is_asked {
             let message = "there is nothing to answer: send a text or items in `input`";
             let error = ApiError::new(ErrorCode::MissingRequiredParameter, message);
             return Err(error.at("input"));
@@ -72,8 +108,12 @@ impl Plan {
             TextFormat::JsonSchema { strict: true, .. } => OnMismatch::default(),
             _ => OnMismatch::Accept,
         };
+        let calls = Arc::new(CallLog::default());
         let translation = Translation {
             tools: toolkit.shown.clone(),
+            asking: toolkit.asking.clone(),
+            questions: Some(questions),
+            calls: Arc::clone(&calls),
             include: request.include,
             is_parallel: request.parallel_tool_calls,
             holds_text: matches!(on_mismatch, OnMismatch::Retry { tries } if tries > 1),
@@ -86,6 +126,13 @@ impl Plan {
         let plan = Self {
             model: entry.pool.heard_by(witness.clone()),
             conversation,
+            opening: Opening {
+                listings: listings(servers, context),
+                allowed,
+            },
+            queued: expanded.queued,
+            calls,
+            takes_images,
             truncation: request.truncation,
             cancel: app.lifetime.run_signal(),
             instructions: request.instructions.clone(),
@@ -144,7 +191,8 @@ impl Plan {
     /// The tokens that go along with every conversation.
     fn fixed_tokens(&self) -> u64 {
         let instructions = self.instructions.as_deref().map_or(0, tokens_of);
-        instructions + tokens_of_tools(self.toolkit.binding.specs())
+        let queued: u64 = self.queued.iter().map(tokens_of_item).sum();
+        instructions + queued + tokens_of_tools(self.toolkit.binding.specs())
     }
 
     /// As much of a conversation as fits into the model: the oldest turns go if the request lets
@@ -191,17 +239,30 @@ impl Plan {
         compaction.carry_out(&app.keys, owner, &writing).await
     }
 
-    /// What the model reads of a context.
-    pub(crate) fn conversation_of(&self, pieces: &[Piece]) -> Conversation {
+    /// What the model reads of a context that no call is to be carried out in.
+    pub(crate) fn conversation_of(&self, pieces: &[Piece]) -> Result<Conversation, ApiError> {
         let records = pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
-        expand(&records, &self.toolkit).into()
+        let expanded = expand(&records, &self.toolkit, self.takes_images)?;
+        Ok(expanded.items.into())
     }
 
     /// A run of it that goes on from here.
     pub(crate) fn run(&self, session: Session) -> Run {
-        let mut run = Run::new(Arc::clone(&self.model))
+        let mut run = Run::new(Arc::clone(&self.model));
+        // One that goes on knows how far it has come.
+        if !session.is_unfinished() {
+            for (call_id, _) in &self.opening.allowed {
+                run = run.carry_out(call_id.as_str());
+            }
+            run = run.input(self.queued.iter().cloned());
+        }
+        let context = ToolContext::builder().shared(Arc::clone(&self.calls));
+        let mut run = run
             .session(session)
+            .context(context.build())
+            // Whoever is asked answers by another request.
+            .approver(SuspendAlways)
             .binding(self.toolkit.binding.clone())
             .options(self.options.clone())
             .model_options(self.model_options.clone())
@@ -222,6 +283,51 @@ impl Plan {
         }
         run
     }
+}
+
+/// The lists of tools that the history does not know yet.
+fn listings(servers: &[ListedServer], context: &Context) -> Vec<Listing> {
+    let listings = servers.iter().map(Listing::of);
+    let is_new = |listing: &Listing| {
+        let records = context.pieces.iter().map(|piece| &piece.record);
+        !listing.is_known_in(records)
+    };
+    listings.filter(is_new).collect()
+}
+
+/// The calls that somebody has allowed, as they run here.
+fn allowed(
+    expanded: &Expanded,
+    toolkit: &Toolkit,
+    questions: &QuestionIds,
+) -> Result<Vec<(String, HostedCall)>, ApiError> {
+    let allowed = expanded.carried.iter().map(|asked| {
+        let (label, name) = (&asked.label, &asked.name);
+        // A yes is a yes to what was asked here, and to nothing else.
+        if !questions.is_ours(&asked.id, label, name, &asked.arguments) {
+            return Err(not_found(&asked.id, &asked.param));
+        }
+        let call = toolkit.asked_about(label, name, &asked.arguments);
+        let Some(mut call) = call else {
+            let message = format!(
+                "the approved call is one of `{name}` of `{label}`, which is not among the tools of \
+                 this request: send it in `tools` again"
+            );
+            let param = format!("{}.approval_request_id", asked.param);
+            return Err(ApiError::new(ErrorCode::ToolNotFound, message).at(param));
+        };
+        call.approval_request_id = Some(asked.id.clone());
+        Ok((asked.id.clone(), call))
+    });
+    allowed.collect()
+}
+
+fn unanswered(id: &str) -> ApiError {
+    let message = format!(
+        "the approval request `{id}` is unanswered: send an `mcp_approval_response` for it, or a new \
+         message, which counts as a refusal"
+    );
+    ApiError::new(ErrorCode::MissingToolOutput, message).at("input")
 }
 
 /// The operator's limits, lowered where the request wants less.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use axum::Router;
 use haft_catalog::Catalog;
 use haft_core::{CustomKind, Retention, Store, ToolSource};
-use haft_mcp::Pool;
 use haft_mcp::gateway::GatewayError;
+use haft_mcp::{HostRuleError, HostRules, Pool};
 use tokio::net::TcpListener;
 
 use crate::access::{BodyBudget, KeyFile, Keyring, KeysError, RunLine};
@@ -111,6 +111,9 @@ pub enum BuildError {
     /// The keys that seal compacted conversations cannot be used.
     #[error(transparent)]
     Keys(#[from] KeyFileError),
+    /// The hosts of MCP servers cannot be understood.
+    #[error("`mcp_hosts` cannot be used: {0}")]
+    McpHosts(#[from] HostRuleError),
     /// The keys of clients cannot be used.
     #[error(transparent)]
     ApiKeys(#[from] KeysError),
@@ -199,6 +202,7 @@ impl ServerBuilder {
             Some(directory) => SealingKeys::open(&directory.join(KEY_FILE))?,
             None => SealingKeys::ephemeral()?,
         };
+        let mcp_hosts = HostRules::new(&self.options.mcp_hosts)?;
         let options = self.options;
         let limits = &options.limits;
         let file = self.data_dir.as_deref().map(KeyFile::in_folder);
@@ -220,6 +224,7 @@ impl ServerBuilder {
                 models,
                 catalog: self.catalog,
                 mcp: self.mcp,
+                mcp_hosts,
                 store: timed(self.store, &watch),
                 keyring,
                 line,

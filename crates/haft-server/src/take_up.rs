@@ -14,6 +14,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::http::{Unadmitted, arrange, go_live, read};
 use crate::lifetime::stopped;
 use crate::live::LiveRun;
+use crate::mcp::Patience;
 use crate::orphans::settle_orphan;
 use crate::stream::{Dialect, WireEvent};
 use crate::wire::{Door, ResponseResource};
@@ -143,7 +144,14 @@ async fn plan_again(
     let items = items.filter_map(|item| serde_json::from_str(item.json.get()).ok());
     let request = Arc::new(read(app, asked.body_with(items), Door::Http)?);
     let inherited = inherited(app, orphan, &caller).await?;
-    let job = arrange(app, &caller, &request, inherited.as_ref()).await?;
+    let job = arrange(
+        app,
+        &caller,
+        &request,
+        inherited.as_ref(),
+        Patience::OfStart,
+    )
+    .await?;
     Ok((job, request.stream))
 }
 

@@ -158,6 +158,11 @@ pub use haft_models as models;
 #[doc(inline)]
 pub use haft_models::testing;
 
+/// MCP servers: their tools in a [`Catalog`], and a gateway that is one.
+#[cfg(feature = "mcp")]
+#[doc(inline)]
+pub use haft_mcp as mcp;
+
 /// Tools for a working directory.
 #[cfg(feature = "builtin")]
 #[doc(inline)]

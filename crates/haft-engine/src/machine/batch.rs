@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_catalog::Binding;
 use haft_core::{
     ApprovalRequest, ErrorCode, FunctionCall, HydrationResult, Item, ModelResponse, Policy,
     RawArguments, ToolCall, ToolChoice, ToolDefinition, ToolKind, Transaction,
@@ -284,7 +285,8 @@ impl Machine {
             let report = reports.get(batch.calls.len()).and_then(Option::as_ref);
             // It got its id when it began.
             self.session.call_ids.release(&item.call_id);
-            let hydrated = self.hydrate(&call);
+            let binding = self.environment.binding.clone();
+            let hydrated = self.hydrate(&call, &binding);
             item.call_id.clone_from(&hydrated.provenance.call_id);
             call.call_id = Some(item.call_id.clone());
             let is_left_out = only.is_some_and(|only| only != batch.calls.len());
@@ -293,7 +295,7 @@ impl Machine {
             if let Some(report) = report {
                 self.tell_loop(report, &item.call_id);
             }
-            let mut call_of_batch = self.batch_call(item, hydrated, None);
+            let mut call_of_batch = self.batch_call(item, hydrated, &binding, None);
             call_of_batch.is_hidden = hidden;
             call_of_batch.warning = report
                 .filter(|report| report.action == LoopAction::Warn)
@@ -307,11 +309,9 @@ impl Machine {
         batch
     }
 
-    pub(super) fn hydrate(&mut self, call: &ToolCall) -> HydrationResult {
-        let environment = Arc::clone(&self.environment);
-        environment
-            .hydrator
-            .hydrate(call, &environment.binding, &mut self.session.call_ids)
+    pub(super) fn hydrate(&mut self, call: &ToolCall, binding: &Binding) -> HydrationResult {
+        let hydrator = &self.environment.hydrator;
+        hydrator.hydrate(call, binding, &mut self.session.call_ids)
     }
 
     pub(super) fn tell_loop(&mut self, report: &LoopReport, call_id: &str) {
@@ -329,10 +329,11 @@ impl Machine {
         &mut self,
         item: FunctionCall,
         hydration: HydrationResult,
+        binding: &Binding,
         record: Option<usize>,
     ) -> BatchCall {
         let environment = Arc::clone(&self.environment);
-        let tool = environment.binding.admit(&item.name).ok();
+        let tool = binding.admit(&item.name).ok();
         let definition = tool.map(|tool| Arc::clone(tool.definition()));
         let who = tool.map_or(Who::Tool, |tool| {
             match environment.executors.find(tool.definition()) {

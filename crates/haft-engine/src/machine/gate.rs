@@ -91,6 +91,7 @@ impl Machine {
         self.emit(EventKind::ApprovalRequested {
             tool_name: call.item.name.clone(),
             call_id: call.item.call_id.clone(),
+            arguments: question.arguments.clone(),
             reason: reason.clone(),
         });
         self.effects.push_back(Effect::Ask {

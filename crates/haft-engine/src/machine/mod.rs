@@ -8,6 +8,7 @@
 //! Only code that the host plugged in runs inside: validators, policies, session state.
 
 mod batch;
+mod carry_out;
 mod effect;
 mod ending;
 mod environment;
@@ -52,8 +53,6 @@ pub struct Machine {
     /// How many items the conversation had when this leg began.
     first_item: usize,
     answer: Answer,
-    /// Said by the host behind the outputs that a resumed run brings.
-    queued: Vec<Item>,
     end: Option<End>,
     /// How far a run that is over had come.
     finished: Progress,
@@ -137,7 +136,6 @@ impl Machine {
             request: 0,
             attempt: 1,
             answer: Answer::default(),
-            queued: Vec::new(),
             end: None,
             finished: Progress::default(),
         }

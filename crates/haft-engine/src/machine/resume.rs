@@ -106,6 +106,9 @@ pub enum ResumeError {
         /// The id.
         call_id: String,
     },
+    /// Calls and outputs do not belong together.
+    #[error(transparent)]
+    History(haft_core::HistoryError),
     /// Nobody said whether a call may run.
     #[error("call `{call_id}` waits for a decision: add it with `approve` or `deny`")]
     MissingDecision {
@@ -129,7 +132,7 @@ impl Machine {
             (std::mem::take(&mut run.open), run.call_limit_hit)
         });
         let mut machine = Self::new(environment, session, now, seed);
-        machine.queued = answers.input;
+        machine.progress().queued.extend(answers.input);
         let mut outputs: HashMap<_, _> = answers
             .outputs
             .into_iter()
@@ -175,12 +178,13 @@ impl Machine {
         };
         // The id is the call's own already: ids are only given to new calls.
         self.session.call_ids.release(&open.item.call_id);
-        let hydration = self.hydrate(&call);
+        let binding = self.environment.binding.clone();
+        let hydration = self.hydrate(&call, &binding);
         if open.state == OpenState::Answered {
             return BatchCall::recorded(open, hydration);
         }
         let is_as_shown = self.is_as_shown(open.record, &hydration);
-        let mut call = self.batch_call(open.item, hydration, Some(open.record));
+        let mut call = self.batch_call(open.item, hydration, &binding, Some(open.record));
         call.warning = open.warning;
         call.is_hidden = open.hidden;
         let state = match open.state {

@@ -31,7 +31,7 @@ impl Machine {
                 "No output tokens are left for another answer.",
             );
         }
-        for item in std::mem::take(&mut self.queued) {
+        for item in std::mem::take(&mut self.progress().queued) {
             self.add_item(item);
         }
         self.effects.push_back(Effect::Checkpoint);

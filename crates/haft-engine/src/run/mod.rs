@@ -69,6 +69,7 @@ pub struct Run {
     session: Session,
     input: Vec<Item>,
     answers: Answers,
+    carry_out: Vec<String>,
     context: ToolContext,
     trust: TrustRules,
     policies: Vec<Arc<dyn Policy>>,
@@ -116,6 +117,7 @@ impl Run {
             session: Session::new(),
             input: Vec::new(),
             answers: Answers::new(),
+            carry_out: Vec::new(),
             context: ToolContext::default(),
             trust: TrustRules::default(),
             policies: Vec::new(),
@@ -174,6 +176,18 @@ impl Run {
     /// Allows a call that the run waits with.
     pub fn approve(mut self, call_id: impl Into<String>) -> Self {
         self.answers.push_decision(call_id, Decision::Allow);
+        self
+    }
+
+    /// Executes a call that the conversation holds without output, before the model is asked: somebody
+    /// was asked about it at the end of an earlier run, and has allowed it. What `tool_choice` says is
+    /// about the model's next calls, not about this one; policies that deny it count. What
+    /// [`input`](Self::input) says comes behind the output.
+    ///
+    /// For hosts that keep conversations and no sessions; a [session](Self::session) that waits is
+    /// answered by [`approve`](Self::approve).
+    pub fn carry_out(mut self, call_id: impl Into<String>) -> Self {
+        self.carry_out.push(call_id.into());
         self
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use haft_core::{
-    Annotations, ApprovalRequest, Approver, BoxFuture, Decision, SuspendAlways, TrustPolicy,
+    Annotations, ApprovalRequest, Approver, BoxFuture, Decision, Item, SuspendAlways, TrustPolicy,
 };
 use haft_engine::{CallStatus, End, LoopOptions, Run, Session};
 
@@ -236,4 +236,113 @@ async fn a_repaired_call_is_gated_and_marked() {
         .await
         .unwrap();
     assert_eq!(texts(&allowed), ["wiped x"]);
+}
+
+/// A conversation that ended with a call which somebody was asked about.
+fn asked_about() -> Session {
+    Session::from(vec![
+        Item::user("go"),
+        Item::function_call("a", "wipe", r#"{"text":"disk"}"#),
+        Item::function_call("b", "echo", r#"{"text":"free"}"#),
+        Item::FunctionCallOutput(haft_core::FunctionCallOutput::new("b", "free")),
+    ])
+}
+
+#[tokio::test]
+async fn an_allowed_call_of_a_conversation_runs_before_the_model_is_asked() {
+    let model = Script::new([says("done")]);
+    let outcome = run(&model)
+        .session(asked_about())
+        .carry_out("a")
+        .user("and then?")
+        // What the model may do next says nothing about what somebody has allowed.
+        .tool_choice(haft_core::ToolChoice::None)
+        .await
+        .unwrap();
+    assert!(outcome.is_completed());
+    let sent = model.received().remove(0).conversation;
+    let behind: Vec<_> = sent.items().skip(4).collect();
+    assert!(
+        matches!(behind[0], Item::FunctionCallOutput(output)
+            if output.call_id == "a" && output.output.to_text() == "wiped disk"),
+        "{behind:?}"
+    );
+    assert_eq!(behind[1].text(), "and then?");
+    assert_eq!(outcome.tool_calls[0].verdict.as_deref(), Some("approved"));
+    assert_eq!(outcome.rounds, 1);
+}
+
+#[tokio::test]
+async fn an_allowed_call_counts_for_the_limit_and_its_arguments_are_checked() {
+    let model = Script::new([says("done")]);
+    let mut session = asked_about();
+    session = Session::from(
+        session
+            .items()
+            .cloned()
+            .chain([
+                Item::function_call("c", "wipe", r#"{"text":7}"#),
+                Item::function_call("d", "wipe", r#"{"text":"tape"}"#),
+            ])
+            .collect::<Vec<_>>(),
+    );
+    let run = run(&model).session(session).max_tool_calls(1);
+    let outcome = run
+        .carry_out("a")
+        .carry_out("c")
+        .carry_out("d")
+        .await
+        .unwrap();
+    let statuses: Vec<_> = outcome.tool_calls.iter().map(|call| call.status).collect();
+    let expected = [
+        CallStatus::Succeeded,
+        CallStatus::Refused,
+        CallStatus::NotExecuted,
+    ];
+    assert_eq!(statuses, expected);
+}
+
+#[tokio::test]
+async fn only_open_calls_can_be_carried_out_and_all_others_need_their_output() {
+    let model = Script::new([]);
+    let error = run(&model).session(asked_about()).carry_out("x").await;
+    assert!(error.unwrap_err().to_string().contains("`x`"));
+    let error = run(&model).session(asked_about()).carry_out("b").await;
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("`b` is answered twice")
+    );
+    let mut items: Vec<_> = asked_about().items().cloned().collect();
+    items.push(Item::function_call("open", "echo", "{}"));
+    let error = run(&model).session(items).carry_out("a").await;
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("`open` has no output")
+    );
+}
+
+#[tokio::test]
+async fn what_is_said_behind_a_carried_out_call_survives_the_process() {
+    let model = Script::new([says("done")]);
+    let first = run(&model)
+        .session(asked_about())
+        .carry_out("a")
+        .user("and then?");
+    let mut stream = first.journaled().start().unwrap();
+    let kept = loop {
+        match stream.next_step().await.unwrap() {
+            haft_engine::Step::Journal => break serde_json::to_string(stream.session()).unwrap(),
+            _ => continue,
+        }
+    };
+    drop(stream);
+    let session: Session = serde_json::from_str(&kept).unwrap();
+    let second = run(&model).session(session).await.unwrap();
+    assert!(second.is_completed(), "{:?}", second.end);
+    let sent = model.received().remove(0).conversation;
+    assert_eq!(sent.items().last().unwrap().text(), "and then?");
 }

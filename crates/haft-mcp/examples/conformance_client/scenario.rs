@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_hydrate::JsonSchemaFactory;
 use haft_mcp::{
     Answer, CallOptions, ConnectOptions, Connection, Era, Label, OAuthClient, OAuthOptions,
-    OAuthSettings, Question, Secret, ServerSettings, ToolDef, TransportSettings, Url,
+    OAuthSettings, Proof, Question, Secret, ServerSettings, ToolDef, TransportSettings, Url,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -31,6 +31,7 @@ struct Context {
     tool_calls: Vec<ToolCall>,
     client_id: Option<String>,
     client_secret: Option<String>,
+    private_key_pem: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -114,13 +115,19 @@ impl Scenario {
         let Context {
             client_id,
             client_secret,
+            private_key_pem,
             ..
         } = &self.context;
         let secret = client_secret.clone().map(Secret::from);
+        let key = private_key_pem.clone().map(Secret::from);
+        let proof = match (&secret, key) {
+            (_, Some(key)) => Some(Proof::Key(key)),
+            (secret, None) => secret.clone().map(Proof::Secret),
+        };
         let acts_for_itself = self.name.starts_with("auth/client-credentials");
-        Ok(match (client_id.clone(), secret) {
-            (Some(id), Some(secret)) if acts_for_itself => OAuthClient::Itself { id, secret },
-            (Some(id), secret) => OAuthClient::Registered { id, secret },
+        Ok(match (client_id.clone(), proof) {
+            (Some(id), Some(proof)) if acts_for_itself => OAuthClient::Itself { id, proof },
+            (Some(id), _) => OAuthClient::Registered { id, secret },
             (None, _) => OAuthClient::Described(Url::parse(DESCRIPTION)?),
         })
     }

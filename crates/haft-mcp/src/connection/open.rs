@@ -85,6 +85,9 @@ impl<'a> Opening<'a> {
                 return Err(failure(settings, kind, None, phase, no_time, cause, None).await);
             }
         };
+        // A server that a request names brings its own token, and is not led anywhere else.
+        let is_named = options.http.pinned.is_some();
+        let authority = Authority::of(settings, &options.oauth).filter(|_| !is_named);
         Ok(Self {
             settings,
             options,
@@ -93,7 +96,7 @@ impl<'a> Opening<'a> {
             traffic: Traffic::new(false),
             process: None,
             desk,
-            authority: Authority::of(settings, &options.oauth),
+            authority,
             is_spawned: false,
         })
     }

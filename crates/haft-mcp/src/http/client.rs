@@ -20,6 +20,9 @@ use crate::settings::HttpSettings;
 /// How many redirects are followed.
 const MAX_REDIRECTS: usize = 3;
 
+/// How often a request is sent again with another token.
+const RENEWALS: usize = 2;
+
 /// How long connections are kept for the next request, and how many.
 const POOL_IDLE: Duration = Duration::from_secs(90);
 const POOL_SIZE: usize = 8;
@@ -104,28 +107,29 @@ impl HttpClient {
     }
 
     /// Sends a request and waits until an answer begins. Where a token is refused and another one can
-    /// be had without asking anybody, the request is sent once more: it was refused, so that nothing has
+    /// be had without asking anybody, the request is sent again: it was refused, so that nothing has
     /// happened.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, Cause> {
         let Some(authority) = &self.authority else {
             return sent(request).await;
         };
-        let again = request.try_clone();
-        let token = authority.token().await?;
-        let response = sent(with_token(request, token.as_ref())?).await?;
-        let status = response.status().as_u16();
-        if !matches!(status, 401 | 403) {
-            return Ok(response);
+        let mut next = Some(request);
+        let mut renewals = 0;
+        while let Some(request) = next {
+            next = request.try_clone().filter(|_| renewals < RENEWALS);
+            let token = authority.token().await?;
+            let response = sent(with_token(request, token.as_ref())?).await?;
+            let status = response.status().as_u16();
+            if next.is_none() || !matches!(status, 401 | 403) {
+                return Ok(response);
+            }
+            let challenge = challenge(response.headers());
+            let refusal = Refusal { status, challenge };
+            // Rare and large.
+            Box::pin(authority.renew(token.as_ref(), refusal)).await?;
+            renewals += 1;
         }
-        let challenge = challenge(response.headers());
-        let refusal = Refusal { status, challenge };
-        // Rare and large.
-        Box::pin(authority.renew(token.as_ref(), refusal)).await?;
-        let token = authority.token().await?;
-        match again {
-            Some(again) => sent(with_token(again, token.as_ref())?).await,
-            None => Ok(response),
-        }
+        Err(Cause::Authorization("no token was good enough".into()))
     }
 }
 

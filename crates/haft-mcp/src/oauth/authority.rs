@@ -31,15 +31,19 @@ pub(crate) struct Authority {
     tokens: TokenStore,
     opener: Option<Opener>,
     state: Mutex<State>,
+    /// Held while a person is asked; whoever needs nobody goes on meanwhile.
+    asking: Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
     is_loaded: bool,
     held: Option<Held>,
-    /// What only a person can do something about.
-    refused: Option<Refusal>,
+    /// What only a person can do something about, and the token that was not enough.
+    refused: Option<(Refusal, Option<Secret>)>,
     refresh_after: Option<Instant>,
+    /// The last token that was of no use.
+    spent: Option<Secret>,
 }
 
 /// What a server said when it refused.
@@ -68,6 +72,7 @@ impl Authority {
             tokens: tokens.unwrap_or_else(TokenStore::memory),
             opener: options.opener.clone(),
             state: Mutex::default(),
+            asking: Mutex::default(),
         }))
     }
 
@@ -137,15 +142,22 @@ impl Authority {
         }
         let challenge = refusal.challenge.as_deref();
         let failed = |error: super::LoginError| Cause::Authorization(error.to_string());
-        if let OAuthClient::Itself { id, secret } = &self.settings.client {
+        if let OAuthClient::Itself { id, proof } = &self.settings.client {
             let more = more(state.held.as_ref(), wanted.as_deref());
-            let held = self.flow(challenge).for_itself(id, secret, &more).await;
+            let held = self.flow(challenge).for_itself(id, proof, &more).await;
             state.held = Some(held.map_err(failed)?);
             return Ok(());
         }
+        if let (401, Some(used)) = (refusal.status, used) {
+            state.spent = Some(used.clone());
+        }
         // Somebody may have logged in elsewhere.
         let kept = self.entry()?.and_then(|entry| Held::of(&entry.credentials));
-        if let Some(kept) = kept.filter(|kept| Some(&kept.token) != used) {
+        let is_new = |kept: &Held| {
+            let token = Some(&kept.token);
+            token != used && token != state.spent.as_ref()
+        };
+        if let Some(kept) = kept.filter(is_new) {
             state.held = Some(kept);
             return Ok(());
         }
@@ -160,7 +172,7 @@ impl Authority {
                 Err(NoToken::Failed(error)) => return Err(failed(error)),
             }
         }
-        state.refused = Some(refusal);
+        state.refused = Some((refusal, used.cloned()));
         Err(Cause::LoginRequired {
             server: self.server.clone(),
             wanted: wanted.map(|scopes| format!("`{}`", scopes.join("`, `"))),
@@ -194,16 +206,25 @@ impl Authority {
                 wanted: None,
             });
         };
-        let mut state = self.state.lock().await;
-        let Some(refusal) = state.refused.take() else {
-            return Ok(());
+        let _asking = self.asking.lock().await;
+        let (refusal, held) = {
+            let mut state = self.state.lock().await;
+            let Some((refusal, used)) = state.refused.take() else {
+                return Ok(());
+            };
+            let held = state.held.clone();
+            if held.is_some() && held.as_ref().map(|held| &held.token) != used.as_ref() {
+                // The person was asked by another one meanwhile.
+                return Ok(());
+            }
+            (refusal, held)
         };
         let wanted = self.wanted(&refusal);
-        let more = more(state.held.as_ref(), wanted.as_deref());
+        let more = more(held.as_ref(), wanted.as_deref());
         let flow = self.flow(refusal.challenge.as_deref());
         let held = flow.asked(&more, &mut |url| opener(url)).await;
         let held = held.map_err(|error| Cause::Authorization(error.to_string()))?;
-        state.held = Some(held);
+        self.state.lock().await.held = Some(held);
         Ok(())
     }
 }

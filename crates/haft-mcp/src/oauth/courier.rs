@@ -12,6 +12,8 @@ use rmcp::transport::auth::{
     OAuthHttpRequest,
 };
 
+use serde_json::Value;
+
 use crate::guard::{is_public, literal};
 use crate::http::{body, is_local, on_the_way, tls};
 
@@ -167,6 +169,40 @@ impl Courier {
             .to_str()
             .ok()
             .map(str::to_owned)
+    }
+
+    /// Sends a form; gives the JSON that comes back.
+    pub(super) async fn submit(&self, to: &str, form: &[(&str, &str)]) -> Result<Value, String> {
+        let to = Url::parse(to).map_err(|error| format!("`token_endpoint`: {error}"))?;
+        self.check(&to)?;
+        // A query is written as a form is.
+        let mut query = to.clone();
+        query.query_pairs_mut().clear().extend_pairs(form);
+        let request = self.client.post(to);
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let request = request.body(query.query().unwrap_or_default().to_owned());
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| on_the_way(error).to_string())?;
+        let answer = whole(answer).await?;
+        let read: Result<Value, _> = serde_json::from_slice(answer.body());
+        match read {
+            Ok(read) if answer.status().is_success() => Ok(read),
+            Ok(read) => {
+                let error = read
+                    .get("error")
+                    .and_then(Value::as_str)
+                    .unwrap_or("no reason");
+                let more = read.get("error_description").and_then(Value::as_str);
+                let more = more.map(|more| format!(": {more}")).unwrap_or_default();
+                Err(format!("the authorization server refuses: {error}{more}"))
+            }
+            Err(_) => Err(format!(
+                "HTTP status {} without JSON",
+                answer.status().as_u16()
+            )),
+        }
     }
 
     async fn carry(&self, request: OAuthHttpRequest) -> Result<Answer, String> {

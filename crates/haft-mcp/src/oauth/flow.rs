@@ -3,27 +3,32 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use haft_core::caught;
 use reqwest::Url;
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata,
     ClientCredentialsConfig, CredentialStore as _, InMemoryCredentialStore, OAuthClientConfig,
     OAuthHttpClient, StoredCredentials,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
 
+use super::assertion::assertion;
 use super::courier::Courier;
 use super::login::LoginError;
 use super::redirects::Redirects;
 use super::store::Entry;
 use super::{LOGIN, TokenStore};
 use crate::secret::{Redactor, Secret};
-use crate::settings::{OAuthClient, OAuthSettings};
+use crate::settings::{OAuthClient, OAuthSettings, Proof};
 use crate::text::visible;
 
 /// What haft is called where it registers itself.
 const NAME: &str = "haft";
+
+/// How a client with a key says who it is.
+const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// The scope without which some servers give no token to refresh with.
 const OFFLINE: &str = "offline_access";
@@ -172,20 +177,29 @@ impl Flow<'_> {
         }
     }
 
-    /// A token for a client that acts for itself.
+    /// A token for a client that acts for itself. It is not worth keeping: it can be had again at any
+    /// time.
     pub(super) async fn for_itself(
         &self,
         id: &str,
-        secret: &Secret,
+        proof: &Proof,
         more: &[String],
     ) -> Result<Held, LoginError> {
         let mut session = self.session(None).await?;
         let scopes = self.scopes(&session, more).await;
+        let resource = super::store::key(self.url);
+        let secret = match proof {
+            Proof::Secret(secret) => secret.expose().to_owned(),
+            Proof::Key(key) => {
+                let exchanged = session.signed(id, key, &scopes, &resource).await;
+                return exchanged.map_err(|text| self.cleaned(&text, &[]));
+            }
+        };
         let config = ClientCredentialsConfig::ClientSecret {
             client_id: id.to_owned(),
-            client_secret: secret.expose().to_owned(),
+            client_secret: secret,
             scopes,
-            resource: Some(super::store::key(self.url)),
+            resource: Some(resource),
         };
         let manager = &mut session.manager;
         let exchanging = async {
@@ -195,7 +209,6 @@ impl Flow<'_> {
         };
         let exchanged = exchanging.with_subscriber(NoSubscriber::default()).await;
         exchanged.map_err(|error| self.told(&error, &session.courier, &[]))?;
-        // Not worth keeping: it can be had again at any time.
         held(&session.memory).await
     }
 
@@ -227,7 +240,8 @@ impl Flow<'_> {
         let state = state
             .map(|(_, state)| state.into_owned())
             .unwrap_or_default();
-        open(&page);
+        caught(|| open(&page))
+            .map_err(|panic| LoginError::Server(format!("the page cannot be shown: {panic}")))?;
         let came = tokio::time::timeout(LOGIN, redirects.wait(&state)).await;
         let came = came.map_err(|_| LoginError::TimedOut)?;
         let came = came.map_err(|error| LoginError::Port(error.to_string()))?;
@@ -321,9 +335,59 @@ impl Flow<'_> {
         {
             text = format!("{text}: {failure}");
         }
+        self.cleaned(&text, secrets)
+    }
+
+    fn cleaned(&self, text: &str, secrets: &[Secret]) -> LoginError {
         let own = self.settings.secret().cloned();
         let redactor = Redactor::new(secrets.iter().cloned().chain(own));
-        LoginError::Server(shown(&redactor.clean(text)))
+        LoginError::Server(shown(&redactor.clean(text.to_owned())))
+    }
+}
+
+impl Session {
+    /// A token for the word of a client that has a key. rmcp can do this too, with a second library of
+    /// cryptography.
+    async fn signed(
+        &self,
+        id: &str,
+        key: &Secret,
+        scopes: &[String],
+        resource: &str,
+    ) -> Result<Held, String> {
+        let issuer = self.metadata.issuer.as_deref();
+        let issuer = issuer.ok_or("the authorization server does not say who it is")?;
+        let assertion = assertion(id, issuer, key)?;
+        let scopes = scopes.join(" ");
+        let mut form = vec![
+            ("grant_type", "client_credentials"),
+            ("client_assertion_type", ASSERTION_TYPE),
+            ("client_assertion", &assertion),
+            ("resource", resource),
+        ];
+        if !scopes.is_empty() {
+            form.push(("scope", &scopes));
+        }
+        let answer = self
+            .courier
+            .submit(&self.metadata.token_endpoint, &form)
+            .await?;
+        let received_at = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let granted = answer
+            .get("scope")
+            .and_then(Value::as_str)
+            .unwrap_or(&scopes);
+        let credentials = json!({
+            "client_id": id,
+            "granted_scopes": granted.split_whitespace().collect::<Vec<_>>(),
+            "token_received_at": received_at.as_secs(),
+            "token_response": answer,
+        });
+        let credentials: Option<StoredCredentials> = serde_json::from_value(credentials).ok();
+        let held = credentials.as_ref().and_then(Held::of);
+        held.ok_or_else(|| "the answer holds no token".into())
     }
 }
 

@@ -7,6 +7,7 @@
 //! What can be done in silence is done when a request is refused: a token is refreshed, or a client that
 //! acts for itself gets another one. A person is only asked by [`login`], or where an [`Opener`] was given.
 
+mod assertion;
 mod authority;
 mod courier;
 mod flow;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 
+pub(crate) use self::assertion::check_key;
 pub(crate) use self::authority::{Authority, Refusal};
 pub use self::login::{LoggedIn, LoginError, login};
 pub use self::store::{TokenStore, TokenStoreError};

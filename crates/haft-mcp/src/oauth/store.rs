@@ -96,7 +96,22 @@ pub(super) fn key(server: &Url) -> String {
 }
 
 impl TokenStore {
-    /// The tokens in this file, usually `mcp-tokens.json` in the data directory. It need not be there.
+    /// The tokens in the file `mcp-tokens.json` of a folder, which is usually the data directory.
+    ///
+    /// ```
+    /// use haft_mcp::{TokenStore, Url};
+    ///
+    /// # let folder = std::env::temp_dir();
+    /// let tokens = TokenStore::in_folder(&folder);
+    /// let server = Url::parse("https://mcp.example.com/mcp")?;
+    /// assert!(!tokens.has(&server)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn in_folder(folder: &Path) -> Self {
+        Self::file(folder.join("mcp-tokens.json"))
+    }
+
+    /// The tokens in this file. It need not be there; its folder must be.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self(Arc::new(Place::File(PrivateFile::new(path))))
     }

@@ -9,6 +9,7 @@ mod attempts;
 mod guests;
 mod memory;
 mod object;
+mod offering;
 mod record;
 mod server;
 mod tools;
@@ -19,12 +20,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use haft_hydrate::JsonSchemaFactory;
 use tokio::sync::broadcast;
 
 pub use self::guests::Guest;
 use self::guests::Guests;
 use self::memory::Memory;
 pub use self::object::McpTool;
+pub use self::offering::Offering;
 pub use self::record::{CallLog, CallRecord};
 use self::server::Parts;
 pub use self::server::{Server, State};
@@ -84,7 +87,8 @@ pub struct PoolBuilder {
 pub struct LabelTaken(pub String);
 
 impl PoolBuilder {
-    /// How servers are connected to.
+    /// How servers are connected to. What checks answers and results is the bundled validator unless
+    /// another one is given.
     pub fn connect(mut self, options: ConnectOptions) -> Self {
         self.options = options;
         self
@@ -98,7 +102,9 @@ impl PoolBuilder {
     }
 
     /// The pool, without servers.
-    pub fn build(self) -> Pool {
+    pub fn build(mut self) -> Pool {
+        let validator = &mut self.options.validator;
+        validator.get_or_insert_with(|| Arc::new(JsonSchemaFactory));
         let folder = self.data_dir.as_deref();
         Pool(Arc::new(Inner {
             options: self.options,

@@ -71,8 +71,19 @@ impl McpTool {
     /// The same tool, about which a person is always asked.
     #[must_use]
     pub fn asking(&self) -> Self {
+        self.with_approval(true)
+    }
+
+    /// The same tool, about which nobody is asked unless its arguments had to be repaired. Only for a
+    /// server that whoever decides this brought along himself.
+    #[must_use]
+    pub fn unasked(&self) -> Self {
+        self.with_approval(false)
+    }
+
+    fn with_approval(&self, asks: bool) -> Self {
         let mut json = self.definition.to_json();
-        json["annotations"]["x-needs-approval"] = true.into();
+        json["annotations"]["x-needs-approval"] = asks.into();
         match ToolDefinition::from_json(json) {
             Ok(definition) => Self {
                 definition: Arc::new(definition.of_kind(ToolKind::Mcp)),
@@ -97,6 +108,15 @@ fn definition(
         extra.insert("x-needs-approval".into(), true.into());
     }
     extra.insert("x-mcp-server".into(), server.label().as_str().into());
+    if settings.trusted {
+        extra.insert("x-mcp-trusted".into(), true.into());
+    }
+    let own = settings.tools.get(&tool.name);
+    let on_repaired = own.and_then(|own| own.on_repaired);
+    if let Some(on_repaired) = on_repaired.or(settings.on_repaired) {
+        let word = serde_json::to_value(on_repaired).unwrap_or_default();
+        extra.insert("x-on-repaired".into(), word);
+    }
     // What a stranger says about himself counts for nothing.
     let hint = |said: Option<bool>| settings.trusted && said == Some(true);
     let fears = |said: Option<bool>| !settings.trusted || said != Some(false);
@@ -169,6 +189,7 @@ impl HydratedTool for McpCall {
             let options = CallOptions {
                 cancel: context.cancel().clone(),
                 on_progress: Some(&mut tell),
+                output_schema: tool.tool.output_schema.clone(),
                 ..CallOptions::default()
             };
             let server = &tool.server;

@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 pub use self::config::{ServerConfig, SettingsError, ToolConfig, VariableLookup};
 pub use self::limits::{Limits, Timeouts};
-pub use self::oauth::{Grant, OAuthClient, OAuthConfig, OAuthSettings};
+pub use self::oauth::{Grant, OAuthClient, OAuthConfig, OAuthSettings, Proof};
 use crate::names::Label;
 use crate::secret::{Redactor, Secret};
 

@@ -1,6 +1,6 @@
 //! How haft shows who it is to a server that asks for authorization.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use reqwest::Url;
 use schemars::JsonSchema;
@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::VariableLookup;
 use super::secrets::token_in;
+use crate::oauth::check_key;
 use crate::secret::Secret;
 
 /// What a file says about authorization: `[mcp.NAME.oauth]`.
@@ -21,6 +22,9 @@ pub struct OAuthConfig {
     pub client_secret_env: Option<String>,
     /// The file that holds the client's secret.
     pub client_secret_file: Option<PathBuf>,
+    /// The file that holds the private key of a client that logs in for itself, in PEM, in place of a
+    /// secret.
+    pub private_key_file: Option<PathBuf>,
     /// The scopes that are asked for; those that the server names if none are given.
     pub scopes: Vec<String>,
     /// Who logs in.
@@ -34,7 +38,7 @@ pub enum Grant {
     /// A person, in a browser.
     #[default]
     Login,
-    /// The client itself, with its id and its secret.
+    /// The client itself, with its id and its secret or key.
     ClientCredentials,
 }
 
@@ -68,16 +72,29 @@ pub enum OAuthClient {
     Itself {
         /// The id.
         id: String,
-        /// The secret.
-        secret: Secret,
+        /// How it shows that it is that.
+        proof: Proof,
     },
+}
+
+/// How a client shows who it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Proof {
+    /// With a secret that the authorization server knows as well.
+    Secret(Secret),
+    /// With a private key: P-256 or RSA, in PEM, as PKCS #8.
+    Key(Secret),
 }
 
 impl OAuthSettings {
     pub(crate) fn secret(&self) -> Option<&Secret> {
         match &self.client {
             OAuthClient::Registered { secret, .. } => secret.as_ref(),
-            OAuthClient::Itself { secret, .. } => Some(secret),
+            OAuthClient::Itself {
+                proof: Proof::Secret(secret) | Proof::Key(secret),
+                ..
+            } => Some(secret),
             OAuthClient::Unknown | OAuthClient::Described(_) => None,
         }
     }
@@ -90,21 +107,55 @@ impl OAuthConfig {
         variables: VariableLookup<'_>,
     ) -> Result<OAuthSettings, (&'static str, String)> {
         let secret = self.secret(variables)?;
+        if let Some(file) = &self.private_key_file {
+            return self.with_key(file, secret.is_some());
+        }
         let client = match (self.grant, self.client_id.clone(), secret) {
             (Grant::Login, None, None) => OAuthClient::Unknown,
             (Grant::Login, Some(id), secret) => match described(&id).filter(|_| secret.is_none()) {
                 Some(url) => OAuthClient::Described(url),
                 None => OAuthClient::Registered { id, secret },
             },
-            (Grant::ClientCredentials, Some(id), Some(secret)) => {
-                OAuthClient::Itself { id, secret }
-            }
+            (Grant::ClientCredentials, Some(id), Some(secret)) => OAuthClient::Itself {
+                id,
+                proof: Proof::Secret(secret),
+            },
             (_, None, _) => return Err(("oauth.client_id", "it is missing: give one".into())),
             (Grant::ClientCredentials, Some(_), None) => {
-                let reason = "the grant `client-credentials` needs a secret: give `client_secret_env` or `client_secret_file`";
+                let reason = "the grant `client-credentials` needs a proof: give `client_secret_env`, `client_secret_file` or `private_key_file`";
                 return Err(("oauth.grant", reason.into()));
             }
         };
+        self.settings(client)
+    }
+
+    /// A client with a key: it can only act for itself.
+    fn with_key(
+        &self,
+        file: &Path,
+        has_secret: bool,
+    ) -> Result<OAuthSettings, (&'static str, String)> {
+        let wrong = |reason: String| Err(("oauth.private_key_file", reason));
+        if has_secret {
+            return wrong("a secret is given as well: keep one".into());
+        }
+        let Some(id) = self.client_id.clone() else {
+            return Err(("oauth.client_id", "it is missing: give one".into()));
+        };
+        if self.grant != Grant::ClientCredentials {
+            return wrong("it needs the grant `client-credentials`".into());
+        }
+        let key = token_in(file).and_then(|key| check_key(&key).map(|()| key));
+        match key {
+            Ok(key) => self.settings(OAuthClient::Itself {
+                id,
+                proof: Proof::Key(key),
+            }),
+            Err(reason) => wrong(reason),
+        }
+    }
+
+    fn settings(&self, client: OAuthClient) -> Result<OAuthSettings, (&'static str, String)> {
         let is_scope =
             |scope: &String| !scope.is_empty() && scope.bytes().all(|byte| byte.is_ascii_graphic());
         if !self.scopes.iter().all(is_scope) {
@@ -175,7 +226,8 @@ mod tests {
         let itself = resolve(itself).unwrap();
         let secret = Secret::new("hunter2");
         assert!(!format!("{itself:?}").contains("hunter2"));
-        assert_eq!(itself.client, OAuthClient::Itself { id: id(), secret });
+        let proof = Proof::Secret(secret);
+        assert_eq!(itself.client, OAuthClient::Itself { id: id(), proof });
     }
 
     #[test]
@@ -197,6 +249,14 @@ mod tests {
             (
                 "client_id = 'x'\ngrant = 'client-credentials'",
                 "oauth.grant",
+            ),
+            (
+                "client_id = 'x'\nprivate_key_file = 'x'",
+                "oauth.private_key_file",
+            ),
+            (
+                "client_id = 'x'\nprivate_key_file = '/no/such'\ngrant = 'client-credentials'",
+                "oauth.private_key_file",
             ),
             ("scopes = ['a b']", "oauth.scopes"),
             ("scopes = ['']", "oauth.scopes"),

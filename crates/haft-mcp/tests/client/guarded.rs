@@ -1,6 +1,7 @@
 //! A server that asks for authorization, and the authorization server beside it, on one port.
 
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -325,14 +326,22 @@ async fn token(
     }
 }
 
-/// A person who logs in wherever asked, at once; and how often that was.
+/// A person who logs in wherever asked, at once; and where that was.
 pub(crate) fn person() -> (Opener, Arc<Mutex<Vec<Url>>>) {
+    slow_person(Duration::ZERO)
+}
+
+/// A person who takes this long.
+pub(crate) fn slow_person(wait: Duration) -> (Opener, Arc<Mutex<Vec<Url>>>) {
     let pages = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&pages);
     let opener: Opener = Arc::new(move |page: &Url| {
         noted.lock().unwrap().push(page.clone());
         let page = page.clone();
-        tokio::spawn(async move { visit(page).await });
+        tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            visit(page).await;
+        });
     });
     (opener, pages)
 }

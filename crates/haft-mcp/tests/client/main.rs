@@ -14,11 +14,13 @@ mod guarded;
 mod http;
 mod kit;
 mod lists;
+mod logs;
 mod oauth;
 mod opening;
 mod outputs;
 mod processes;
 mod questions;
+mod rights;
 mod sse;
 mod web;
 #[path = "../fake/words.rs"]

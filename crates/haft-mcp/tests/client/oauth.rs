@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use haft_mcp::{
     Cause, ConnectOptions, HttpKind, Label, LoginError, OAuthClient, OAuthOptions, OAuthSettings,
-    Opener, ServerSettings, TokenStore, TransportSettings, Url, login,
+    Opener, Proof, ServerSettings, TokenStore, TransportSettings, Url, login,
 };
 use serde_json::json;
 
-use crate::guarded::{Guarded, person, visit};
+use crate::guarded::{Guarded, person, slow_person, visit};
 use crate::kit::{LONG, call, call_text, open_with};
 use crate::web::{Style, Web};
 
-fn settings(url: Url, client: OAuthClient) -> ServerSettings {
+pub(crate) fn settings(url: Url, client: OAuthClient) -> ServerSettings {
     let mut settings = ServerSettings::http(Label::new("web").unwrap(), url);
     settings.timeouts.probe = Duration::from_secs(5);
     let TransportSettings::Http(http) = &mut settings.transport else {
@@ -27,18 +27,18 @@ fn settings(url: Url, client: OAuthClient) -> ServerSettings {
     settings
 }
 
-fn plain(server: &Guarded) -> ServerSettings {
+pub(crate) fn plain(server: &Guarded) -> ServerSettings {
     settings(server.url(), OAuthClient::Unknown)
 }
 
-fn itself() -> OAuthClient {
+pub(crate) fn itself() -> OAuthClient {
     OAuthClient::Itself {
         id: "robot".into(),
-        secret: "hunter2-secret".into(),
+        proof: Proof::Secret("hunter2-secret".into()),
     }
 }
 
-fn with(tokens: &TokenStore, opener: Option<Opener>) -> ConnectOptions {
+pub(crate) fn with(tokens: &TokenStore, opener: Option<Opener>) -> ConnectOptions {
     ConnectOptions {
         oauth: OAuthOptions {
             tokens: Some(tokens.clone()),
@@ -59,7 +59,7 @@ async fn log_in(server: &Guarded, tokens: &TokenStore) {
 }
 
 /// A file of tokens after somebody has logged in once.
-async fn logged_in(server: &Guarded) -> (tempfile::TempDir, TokenStore) {
+pub(crate) async fn logged_in(server: &Guarded) -> (tempfile::TempDir, TokenStore) {
     let folder = tempfile::tempdir().unwrap();
     let tokens = TokenStore::file(folder.path().join("mcp-tokens.json"));
     log_in(server, &tokens).await;
@@ -179,60 +179,6 @@ async fn a_token_that_ends_soon_is_refreshed_before_it_is_refused() {
     call_text(&connection, "echo", json!({})).await;
     let shown = &server.authorizations("/mcp")[1..];
     assert!(!shown.is_empty() && shown.iter().all(|it| it == "Bearer access-2"));
-}
-
-#[tokio::test]
-async fn more_rights_are_asked_for_beside_those_that_are_there() {
-    let server = Guarded::start().await;
-    server.behave(|it| it.wants_scope = Some("write"));
-    let (opener, pages) = person();
-    let connection = open_with(plain(&server), &with(&TokenStore::memory(), Some(opener)))
-        .await
-        .unwrap();
-    assert_eq!(call_text(&connection, "echo", json!({})).await, "{}");
-    let pages = pages.lock().unwrap();
-    assert_eq!(pages.len(), 2);
-    assert!(
-        pages[1].query().unwrap().contains("scope=basic+write"),
-        "{}",
-        pages[1]
-    );
-}
-
-#[tokio::test]
-async fn rights_that_are_never_enough_are_asked_for_three_times() {
-    let server = Guarded::start().await;
-    server.behave(|it| (it.wants_scope, it.is_never_content) = (Some("more"), true));
-    let (opener, pages) = person();
-    let connection = open_with(plain(&server), &with(&TokenStore::memory(), Some(opener)))
-        .await
-        .unwrap();
-    let error = call(&connection, "echo", json!({})).await.unwrap_err();
-    assert!(
-        matches!(*error.cause, Cause::LoginRequired { .. }),
-        "{error}"
-    );
-    assert_eq!(pages.lock().unwrap().len(), 1 + 3);
-    // Where nobody can be asked, it is said what is missing.
-    let (_folder, tokens) = logged_in(&server).await;
-    let connection = open_with(plain(&server), &with(&tokens, None))
-        .await
-        .unwrap();
-    let error = call(&connection, "echo", json!({})).await.unwrap_err();
-    assert_eq!(
-        error.cause.to_string(),
-        "the server asks for more rights: add `more` to `scopes` of `[mcp.web.oauth]` and run `haft mcp login web`"
-    );
-    // And a client that acts for itself gives up as well.
-    let robot = settings(server.url(), itself());
-    let connection = open_with(robot, &ConnectOptions::default()).await.unwrap();
-    let before = server.requests();
-    let error = call(&connection, "echo", json!({})).await.unwrap_err();
-    assert!(
-        matches!(*error.cause, Cause::Unauthorized { status: 403, .. }),
-        "{error}"
-    );
-    assert!(server.requests() - before < 12);
 }
 
 #[tokio::test]
@@ -448,18 +394,24 @@ async fn nothing_that_is_shown_holds_a_token() {
 #[tokio::test]
 async fn many_who_are_refused_at_once_log_in_once() {
     let server = Guarded::start().await;
-    let (opener, pages) = person();
+    let (opener, pages) = slow_person(Duration::from_millis(500));
     let connection = open_with(plain(&server), &with(&TokenStore::memory(), Some(opener)))
         .await
         .unwrap();
     server.revoke();
     server.revoke_refresh();
     let connection = Arc::new(connection);
-    let calls = (0..5).map(|_| {
+    let start = || {
         let connection = Arc::clone(&connection);
         tokio::spawn(async move { call_text(&connection, "echo", json!({})).await })
-    });
-    for called in calls.collect::<Vec<_>>() {
+    };
+    let mut calls: Vec<_> = (0..3).map(|_| start()).collect();
+    while pages.lock().unwrap().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // These come while the person is being asked.
+    calls.extend((0..3).map(|_| start()));
+    for called in calls {
         assert_eq!(called.await.unwrap(), "{}");
     }
     assert_eq!(pages.lock().unwrap().len(), 2);
@@ -481,4 +433,21 @@ async fn who_logs_in_elsewhere_is_let_in_here() {
     );
     log_in(&server, &tokens).await;
     assert_eq!(call_text(&connection, "echo", json!({})).await, "{}");
+}
+
+#[tokio::test]
+async fn a_server_that_a_request_names_gets_no_token_and_leads_nowhere() {
+    let server = Guarded::start().await;
+    let (_folder, tokens) = logged_in(&server).await;
+    let before = server.requests();
+    let mut options = with(&tokens, None);
+    options.http.pinned = Some(vec![server.address]);
+    let error = open_with(plain(&server), &options).await.unwrap_err();
+    assert!(
+        matches!(*error.cause, Cause::Unauthorized { .. }),
+        "{error}"
+    );
+    let after = &server.authorizations("/mcp")[1..];
+    assert_eq!(after, [""]);
+    assert_eq!(server.requests(), before + 1);
 }

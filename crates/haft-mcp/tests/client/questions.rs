@@ -213,7 +213,7 @@ async fn questions_without_an_end_come_to_one() {
 
 #[tokio::test]
 async fn more_than_eight_at_once_are_refused_in_the_older_era_too() {
-    let connection = asking(&["legacy"], Slow(Duration::from_millis(300))).await;
+    let connection = asking(&["legacy"], Slow(Duration::from_secs(1))).await;
     let replies = json_of(
         &connection,
         "interrogate",
@@ -235,15 +235,15 @@ async fn more_than_eight_at_once_are_refused_in_the_older_era_too() {
 
 fn impatient(words: &[&str]) -> ServerSettings {
     let mut settings = fake(words);
-    settings.timeouts.idle = Duration::from_millis(400);
-    settings.timeouts.call = Duration::from_millis(800);
+    settings.timeouts.idle = Duration::from_secs(1);
+    settings.timeouts.call = Duration::from_millis(1_500);
     settings
 }
 
 #[tokio::test]
 async fn the_time_of_a_call_stands_still_while_a_person_is_asked() {
     for words in [&["modern"], &["legacy"]] {
-        let options = with(Slow(Duration::from_millis(1_200)));
+        let options = with(Slow(Duration::from_millis(2_500)));
         let connection = open_with(impatient(words), &options).await.unwrap();
         let tool = if words == &["modern"] {
             "ask"

@@ -55,6 +55,12 @@ impl Brain {
             .find_map(|it| it.strip_prefix(&prefix)?.parse().ok())
     }
 
+    /// What follows a word and `=`.
+    pub fn said(&self, word: &str) -> Option<&str> {
+        let prefix = format!("{word}=");
+        self.words.iter().find_map(|it| it.strip_prefix(&prefix))
+    }
+
     /// How much was answered.
     pub fn replies(&self) -> usize {
         self.state().replies.len()
@@ -96,6 +102,9 @@ impl Brain {
     }
 
     fn capabilities(&self) -> Value {
+        if self.has("tells-no-changes") {
+            return json!({"tools": {}});
+        }
         if self.has("odd-capabilities") {
             return json!({"tools": {"listChanged": true}, "logging": "yes", "prompts": 3});
         }
@@ -209,6 +218,7 @@ impl Brain {
             "ask",
             "stderr",
             "calls",
+            "pages",
         ];
         let extra = self.state().extra_tools;
         own.into_iter()
@@ -260,6 +270,9 @@ impl Brain {
                 }
                 Some(_) => refuse(sink, id, -32602, "bad cursor"),
             }
+        } else if let Some(file) = self.said("tools-in") {
+            let tools = std::fs::read_to_string(file).unwrap();
+            listed(serde_json::from_str(&tools).unwrap(), None);
         } else if self.has("malformed-tools") {
             listed(malformed(), None);
         } else if let Some(count) = self.number("tools") {
@@ -408,6 +421,7 @@ impl Brain {
                 text(sink, id, "complained");
             }
             "calls" => text(sink, id, &self.state().calls.to_string()),
+            "pages" => text(sink, id, &self.state().pages.to_string()),
             "mirrored" => text(sink, id, "mirrored"),
             name => refuse(sink, id, -32602, &format!("unknown tool: {name}")),
         }

@@ -27,6 +27,18 @@ fn main() {
             .and_then(|()| out.write_all(b"\n"))
             .and_then(|()| out.flush());
     });
+    if let Some(file) = brain.said("starts-in") {
+        let mut starts = std::fs::OpenOptions::new();
+        let mut starts = starts.append(true).create(true).open(file).unwrap();
+        writeln!(starts, "{}", std::process::id()).unwrap();
+    }
+    if brain
+        .said("missing")
+        .is_some_and(|file| std::path::Path::new(file).exists())
+    {
+        eprintln!("not now");
+        std::process::exit(7);
+    }
     if brain.has("exits-at-once") {
         eprintln!("no license found");
         std::process::exit(7);

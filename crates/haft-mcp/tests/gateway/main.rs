@@ -5,6 +5,7 @@
 mod calls;
 mod changes;
 mod client;
+mod corpus;
 mod facade;
 mod http;
 mod lists;

@@ -2,41 +2,130 @@
 
 use std::collections::HashSet;
 
-use haft_core::{CallOutput, FunctionCall, FunctionCallOutput, Item, ItemStatus};
+use haft_core::{
+    CallOutput, Conversation, FunctionCall, FunctionCallOutput, Item, ItemStatus, Role,
+};
 use serde_json::{Map, Value, json};
 
 use super::check::call_of;
+use super::questions::{Fate, Questions};
 use super::{Record, ToolNames};
+use crate::error::ApiError;
+use crate::mcp;
 
 /// What a call of the client is answered with that was cut off before it was whole.
 const CUT_OFF: &str = "Not executed: output limit.";
 
-/// The items for the model.
-pub(crate) fn expand(records: &[Record], names: &dyn ToolNames) -> Vec<Item> {
+/// What the model reads of a call that was not approved (`dynamic-tools.md` §11, word for word).
+fn not_approved(tool: &str, reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => {
+            format!("Tool '{tool}' needs approval and was not approved. Reason: {reason}")
+        }
+        None => format!("Tool '{tool}' needs approval and was not approved."),
+    }
+}
+
+/// And of one that was approved when its response broke off.
+fn lost(tool: &str) -> String {
+    format!(
+        "Tool '{tool}' was interrupted while it ran. Whether it took effect is unknown: check before \
+         you call it again."
+    )
+}
+
+/// A context as a model is to read it.
+#[derive(Debug, Default)]
+pub(crate) struct Expanded {
+    pub(crate) items: Vec<Item>,
+    /// Calls among them that are to be carried out before the model is asked: they have no output.
+    pub(crate) carried: Vec<Carried>,
+    /// What is said behind their outputs.
+    pub(crate) queued: Vec<Item>,
+    /// Questions that nobody has answered. Their calls are left out.
+    pub(crate) unanswered: Vec<String>,
+}
+
+/// A call that somebody has allowed.
+#[derive(Debug, Clone)]
+pub(crate) struct Carried {
+    /// The question, which is the id of the call too.
+    pub(crate) id: String,
+    pub(crate) label: String,
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+    /// Where it was allowed.
+    pub(crate) param: String,
+}
+
+/// The items for the model. `takes_images` says whether it sees images in outputs of calls.
+pub(crate) fn expand(
+    records: &[Record],
+    names: &dyn ToolNames,
+    takes_images: bool,
+) -> Result<Expanded, ApiError> {
     let outputs = records.iter().filter_map(|record| call_of(&record.item));
     let outputs = outputs.filter(|(_, is_output)| *is_output);
     let mut expansion = Expansion {
-        items: Vec::new(),
+        records,
+        questions: Questions::of(records)?,
+        expanded: Expanded::default(),
         outputs: Vec::new(),
         turn: None,
         answered: outputs.map(|(call_id, _)| call_id).collect(),
         names,
+        takes_images,
     };
     for record in records {
         expansion.add(record);
     }
     expansion.close_turn();
-    expansion.items
+    let mut expanded = expansion.expanded;
+    expanded.queue();
+    Ok(expanded)
+}
+
+impl Expanded {
+    /// Takes out what others say behind calls that have no output yet.
+    fn queue(&mut self) {
+        let is_open = |item: &Item| match item {
+            Item::FunctionCall(call) => self.carried.iter().any(|open| open.id == call.call_id),
+            _ => false,
+        };
+        let Some(last) = self.items.iter().rposition(is_open) else {
+            return;
+        };
+        let behind = self.items.split_off(last + 1);
+        for item in behind {
+            match &item {
+                Item::Message(message) if message.role != Role::Assistant => self.queued.push(item),
+                _ => self.items.push(item),
+            }
+        }
+    }
+
+    /// Everything in order, as if the open calls were answered with nothing.
+    pub(crate) fn answered(&self) -> Conversation {
+        let outputs = self
+            .carried
+            .iter()
+            .map(|open| Item::FunctionCallOutput(FunctionCallOutput::new(open.id.clone(), "")));
+        let items = self.items.iter().cloned().chain(outputs);
+        items.chain(self.queued.iter().cloned()).collect()
+    }
 }
 
 struct Expansion<'n> {
-    items: Vec<Item>,
+    records: &'n [Record],
+    questions: Questions,
+    expanded: Expanded,
     /// The outputs of the turn whose calls are being read.
     outputs: Vec<FunctionCallOutput>,
     turn: Option<u64>,
     /// The calls that somebody sent an output for.
     answered: HashSet<&'n str>,
     names: &'n dyn ToolNames,
+    takes_images: bool,
 }
 
 impl Expansion<'_> {
@@ -45,12 +134,14 @@ impl Expansion<'_> {
             Item::FunctionCall(call) => self.add_function_call(call),
             Item::FunctionCallOutput(output) => {
                 self.close_turn();
-                self.items.push(Item::FunctionCallOutput(output.clone()));
+                self.expanded
+                    .items
+                    .push(Item::FunctionCallOutput(output.clone()));
             }
             Item::Other(members) => self.add_other(record, members),
             item => {
                 self.close_turn();
-                self.items.push(item.clone());
+                self.expanded.items.push(item.clone());
             }
         }
     }
@@ -82,13 +173,13 @@ impl Expansion<'_> {
             self.close_turn();
         }
         self.turn = turn.or(self.turn);
-        self.items.push(Item::FunctionCall(call));
+        self.expanded.items.push(Item::FunctionCall(call));
     }
 
     /// The outputs of a turn come behind all of its calls.
     fn close_turn(&mut self) {
         let outputs = self.outputs.drain(..).map(Item::FunctionCallOutput);
-        self.items.extend(outputs);
+        self.expanded.items.extend(outputs);
         self.turn = None;
     }
 
@@ -110,7 +201,7 @@ impl Expansion<'_> {
                 let mut output = FunctionCallOutput::new(text("call_id").unwrap_or_default(), "");
                 output.output = output_of(members.get("output"));
                 output.is_error = members.get("is_error") == Some(&Value::Bool(true));
-                self.items.push(Item::FunctionCallOutput(output));
+                self.expanded.items.push(Item::FunctionCallOutput(output));
             }
             "tool_search_call" => {
                 let arguments = members
@@ -127,43 +218,104 @@ impl Expansion<'_> {
                 if let Some(call_id) = text("call_id") {
                     self.close_turn();
                     let found = FunctionCallOutput::new(call_id, found_tools(members));
-                    self.items.push(Item::FunctionCallOutput(found));
+                    self.expanded.items.push(Item::FunctionCallOutput(found));
                 }
             }
-            "mcp_call" => {
-                let name = text("name").unwrap_or_default();
-                let name = self.names.client(text("server_label"), name);
-                self.add_hosted(&record.id, &name, members);
+            // What came of a call that somebody was asked about stands with the question.
+            kind if kind == "mcp_call" || kind.contains(':') => {
+                let asked = text("approval_request_id");
+                let fate = asked.and_then(|id| self.questions.fate(id));
+                if !matches!(fate, Some(Fate::Ran(_))) {
+                    self.add_hosted(record, members);
+                }
             }
-            kind if kind.contains(':') => {
-                let name = self.names.hosted(kind);
-                self.add_hosted(&record.id, &name, members);
-            }
+            "mcp_approval_request" => self.add_question(record, members),
             // Nothing of these is for the model: they say what there is, or what was decided.
             "additional_tools"
             | "configuration_update"
             | "mcp_list_tools"
-            | "mcp_approval_request"
             | "mcp_approval_response" => {}
             _ => {
                 self.close_turn();
-                self.items.push(record.item.clone());
+                self.expanded.items.push(record.item.clone());
             }
         }
     }
 
     /// A call that ran here, with what came of it.
-    fn add_hosted(&mut self, id: &str, name: &str, members: &Map<String, Value>) {
+    fn add_hosted(&mut self, record: &Record, members: &Map<String, Value>) {
         let text = |key: &str| members.get(key).and_then(Value::as_str);
-        let call_id = text("call_id").unwrap_or(id).to_owned();
-        let provenance = members.get("provenance");
-        let turn = provenance
-            .and_then(|told| told.get("turn"))
-            .and_then(Value::as_u64);
-        let arguments = text("arguments").filter(|arguments| !arguments.trim().is_empty());
-        let arguments = arguments.unwrap_or("{}").to_owned();
-        self.push_call(call(&call_id, name, arguments), turn);
+        let kind = record.item.kind();
+        let name = match kind {
+            "mcp_call" => {
+                let (label, name) = (text("server_label"), text("name"));
+                self.names
+                    .mcp(label.unwrap_or_default(), name.unwrap_or_default())
+            }
+            kind => self.names.hosted(kind),
+        };
+        let call_id = text(CALL).or_else(|| text("call_id"));
+        let call_id = call_id.unwrap_or(&record.id).to_owned();
+        self.push_call(
+            call(&call_id, &name, arguments_of(members)),
+            turn_of(members),
+        );
+        let output = self.output_of_call(call_id, record, members);
+        self.outputs.push(output);
+    }
+
+    /// A call that somebody was asked about, with what became of it.
+    fn add_question(&mut self, record: &Record, members: &Map<String, Value>) {
+        let text = |key: &str| members.get(key).and_then(Value::as_str);
+        let id = record.id.clone();
+        let (label, raw) = (text("server_label"), text("name"));
+        let (label, raw) = (label.unwrap_or_default(), raw.unwrap_or_default());
+        let name = self.names.mcp(label, raw);
+        let arguments = arguments_of(members);
+        let fate = self.questions.fate(&id).cloned().unwrap_or(Fate::Open);
+        let output = match &fate {
+            Fate::Open => {
+                self.expanded.unanswered.push(id);
+                return;
+            }
+            Fate::Allowed { param } => {
+                self.expanded.carried.push(Carried {
+                    id: id.clone(),
+                    label: label.to_owned(),
+                    name: raw.to_owned(),
+                    arguments: text("arguments").unwrap_or_default().to_owned(),
+                    param: param.clone(),
+                });
+                None
+            }
+            Fate::Refused(reason) => {
+                let text = not_approved(&name, reason.as_deref());
+                Some(FunctionCallOutput::new(id.clone(), text).as_error())
+            }
+            Fate::Lost => Some(FunctionCallOutput::new(id.clone(), lost(&name)).as_error()),
+            Fate::Ran(at) => match self.records.get(*at).map(|ran| (ran, &ran.item)) {
+                Some((ran, Item::Other(members))) => {
+                    Some(self.output_of_call(id.clone(), ran, members))
+                }
+                _ => None,
+            },
+        };
+        self.push_call(call(&id, &name, arguments), turn_of(members));
+        self.outputs.extend(output);
+    }
+
+    /// What a model reads of a call that ran here.
+    fn output_of_call(
+        &self,
+        call_id: String,
+        record: &Record,
+        members: &Map<String, Value>,
+    ) -> FunctionCallOutput {
         let mut output = FunctionCallOutput::new(call_id, "");
+        if record.item.kind() == "mcp_call" {
+            (output.output, output.is_error) = mcp::output_of(members, self.takes_images);
+            return output;
+        }
         match members.get("error") {
             None | Some(Value::Null) => output.output = output_of(members.get("output")),
             Some(error) => {
@@ -172,12 +324,28 @@ impl Expansion<'_> {
                 output.is_error = true;
             }
         }
-        self.outputs.push(output);
+        output
     }
+}
+
+fn arguments_of(members: &Map<String, Value>) -> String {
+    let arguments = members.get("arguments").and_then(Value::as_str);
+    let arguments = arguments.filter(|arguments| !arguments.trim().is_empty());
+    arguments.unwrap_or("{}").to_owned()
+}
+
+/// Which turn of its response a call belongs to, as far as that is known.
+fn turn_of(members: &Map<String, Value>) -> Option<u64> {
+    let told = members.get("provenance").and_then(|told| told.get("turn"));
+    told.or_else(|| members.get(TURN)).and_then(Value::as_u64)
 }
 
 /// Marks in stored calls which turn of their response they belong to; clients do not see it.
 pub(crate) const TURN: &str = "haft_turn";
+
+/// Marks in stored calls of MCP servers what id the model knows them by, so that it reads the same
+/// again; clients do not see it. Always beside [`TURN`].
+pub(crate) const CALL: &str = "haft_call_id";
 
 fn call(call_id: &str, name: &str, arguments: String) -> FunctionCall {
     FunctionCall {

@@ -5,6 +5,7 @@
 
 mod check;
 mod expand;
+mod questions;
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,8 @@ use haft_core::{Item, StoredItem};
 use crate::error::{ApiError, ErrorCode};
 
 pub(crate) use check::{call_of, verify};
-pub(crate) use expand::{TURN, expand};
+pub(crate) use expand::{CALL, Expanded, TURN, expand};
+pub(crate) use questions::not_found;
 
 /// What the model calls tools that items name in the client's words.
 pub(crate) trait ToolNames {
@@ -26,6 +28,9 @@ pub(crate) trait ToolNames {
 
     /// A tool that runs here, by its type.
     fn hosted(&self, item_type: &str) -> String;
+
+    /// A tool of an MCP server, or one that runs here and somebody was asked about, by its slug.
+    fn mcp(&self, label: &str, name: &str) -> String;
 }
 
 /// Names as clients write them, where only calls and outputs matter.
@@ -42,6 +47,10 @@ impl ToolNames for AsWritten {
 
     fn hosted(&self, item_type: &str) -> String {
         item_type.to_owned()
+    }
+
+    fn mcp(&self, _: &str, name: &str) -> String {
+        name.to_owned()
     }
 }
 

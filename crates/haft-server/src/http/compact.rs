@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use haft_core::{Cancel, Conversation};
+use haft_core::Cancel;
 use serde_json::{Value, json};
 
 use super::{reply, responses};
@@ -62,7 +62,7 @@ pub(super) async fn compact(
 fn check_calls(context: &Context) -> Result<(), ApiError> {
     let records = context.pieces.iter().map(|piece| piece.record.clone());
     let records: Vec<Record> = records.collect();
-    let conversation: Conversation = expand(&records, &AsWritten).into();
+    let conversation = expand(&records, &AsWritten, false)?.answered();
     match verify(&conversation, &records) {
         Err(error) if error.code != ErrorCode::MissingToolOutput => Err(error),
         _ => Ok(()),

@@ -17,6 +17,7 @@ use crate::drive::{Ended, Follower, Job, Place, Signal};
 use crate::durable::RunSoFar;
 use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
+use crate::mcp::Patience;
 use crate::plan::Plan;
 use crate::stream::{Dialect, Translator};
 use crate::watch::RunWatch;
@@ -88,7 +89,7 @@ pub(crate) async fn prepare(
     app.models.find(request.model.as_deref())?;
     // Those who wait for their turn hold nothing but what they sent.
     let permit = app.admit(caller).await?;
-    let unadmitted = arrange(app, caller, request, memory).await?;
+    let unadmitted = arrange(app, caller, request, memory, Patience::OfRequest).await?;
     Ok(unadmitted.admitted(permit))
 }
 
@@ -126,9 +127,11 @@ pub(crate) async fn arrange(
     caller: &Caller,
     request: &Arc<CreateRequest>,
     memory: Option<&Remembered>,
+    patience: Patience,
 ) -> Result<Unadmitted, ApiError> {
     let context = app.context(caller, request, memory).await?;
-    let (mut plan, translator, mut context) = plan(app, caller, request, context).await?;
+    let planned = plan(app, caller, request, context, patience).await?;
+    let (mut plan, translator, mut context) = planned;
     let compaction = compaction(&plan, request, &context)?;
     if compaction.is_none() {
         plan.conversation = plan.fit(plan.conversation.clone())?;
@@ -167,14 +170,16 @@ async fn plan(
     caller: &Caller,
     request: &Arc<CreateRequest>,
     context: Context,
+    patience: Patience,
 ) -> Result<(Plan, Translator, Context), ApiError> {
+    let servers = app.mcp_servers(caller, request, &context, patience).await?;
     if request.tools.len() + context.pieces.len() < LARGE {
-        let (plan, translator) = Plan::make(app, caller, request, &context)?;
+        let (plan, translator) = Plan::make(app, caller, request, &context, &servers)?;
         return Ok((plan, translator, context));
     }
     let (app, caller, request) = (Arc::clone(app), caller.clone(), Arc::clone(request));
     body::aside(move || {
-        let (plan, translator) = Plan::make(&app, &caller, &request, &context)?;
+        let (plan, translator) = Plan::make(&app, &caller, &request, &context, &servers)?;
         Ok((plan, translator, context))
     })
     .await
@@ -194,7 +199,9 @@ fn compaction(
         }
         return Ok(Some(Compaction::now(context.pieces.clone())));
     }
-    let threshold = request.compact_threshold;
+    // What was allowed is to be carried out, and the question with it: compacted is the next time.
+    let is_free = plan.opening.allowed.is_empty();
+    let threshold = request.compact_threshold.filter(|_| is_free);
     let threshold = threshold.filter(|threshold| plan.input_tokens() > *threshold);
     Ok(threshold.and_then(|threshold| Compaction::beyond(threshold, context.pieces.clone())))
 }
@@ -237,7 +244,7 @@ pub(super) async fn input_tokens(
     let (request, _) = receive(&app, request, Door::InputTokens).await?;
     let request = Arc::new(request);
     let context = app.context(&caller, &request, None).await?;
-    let (plan, _, _) = plan(&app, &caller, &request, context).await?;
+    let (plan, _, _) = plan(&app, &caller, &request, context, Patience::OfRequest).await?;
     let tokens = plan.input_tokens();
     Ok(reply::ok(&json!({
         "object": "response.input_tokens",

@@ -13,9 +13,12 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 pub use key_file::KeyFileError;
+
+use crate::mcp::QuestionIds;
 
 /// The longest sealed text that a client accepts and may send, in characters.
 pub(crate) const MAX_SEALED_CHARS: usize = 10_485_760;
@@ -24,6 +27,9 @@ pub(crate) const MAX_SEALED_CHARS: usize = 10_485_760;
 const PREFIX: &str = "haft1.";
 const KEY_ID_BYTES: usize = 8;
 const KEY_BYTES: usize = 32;
+
+/// What the keys for questions are derived by.
+const ASKING: &[u8] = b"haft questions about calls 1";
 
 /// The keys that seal and open.
 ///
@@ -36,6 +42,8 @@ pub(crate) struct SealingKeys {
 struct SealingKey {
     id: [u8; KEY_ID_BYTES],
     key: LessSafeKey,
+    /// Derived from the same secret, for questions about calls.
+    asking: hmac::Key,
 }
 
 impl SealingKeys {
@@ -64,6 +72,12 @@ impl SealingKeys {
             .filter(|keys| !keys.is_empty());
         keys.map(|keys| Self { keys })
             .ok_or_else(|| KeyFileError::Damaged { path: path.into() })
+    }
+
+    /// Ids for questions about calls of an owner.
+    pub(crate) fn question_ids(&self, owner: &str) -> QuestionIds {
+        let keys = self.keys.iter().map(|key| key.asking.clone());
+        QuestionIds::new(keys.collect(), owner)
     }
 
     /// Seals bytes for an owner. Only with the same owner will they open.
@@ -139,9 +153,12 @@ fn bound_to(key_id: [u8; KEY_ID_BYTES], owner: &str) -> Vec<u8> {
 
 impl SealingKey {
     fn read(stored: &key_file::StoredKey) -> Option<Self> {
+        let secret = stored.key()?;
+        let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &secret), ASKING);
         Some(Self {
             id: stored.id()?,
-            key: LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &stored.key()?).ok()?),
+            key: LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret).ok()?),
+            asking: hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()),
         })
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use haft_core::{AllowedMode, Item, ItemKind, ItemStatus, ToolChoice};
 
 use super::event::Writer;
-use super::items::{OpenItem, Opening, OutputItem, Piece, Place, Shown};
+use super::items::{HostedCall, OpenItem, Opening, OutputItem, Piece, Place, Shown};
 
 /// The answer that is being written.
 #[derive(Debug, Default)]
@@ -34,6 +34,8 @@ pub(super) struct Answer {
 struct Entry {
     id: Option<String>,
     opening: Option<Opening>,
+    /// Whether it is handed on unseen once the model is done with it.
+    is_held: bool,
     /// Pieces that came before the item could be opened.
     waiting: Vec<Piece>,
     /// The item, when the model is done with it.
@@ -56,9 +58,21 @@ pub(super) enum Closed {
     Hosted {
         place: Place,
         call_id: String,
-        item_type: String,
-        arguments: String,
+        call: HostedCall,
     },
+    /// A hosted call that is not shown before it is decided what becomes of it.
+    Held {
+        call_id: String,
+        call: HostedCall,
+    },
+}
+
+/// What a call that the model begins is for the client.
+#[derive(Debug, Clone)]
+pub(super) struct ShownCall {
+    pub(super) shown: Shown,
+    /// Whether it is decided only by its arguments whether it is shown as a call.
+    pub(super) is_held: bool,
 }
 
 /// Who gives items their ids and places.
@@ -82,9 +96,10 @@ impl Answer {
         index: usize,
         id: Option<String>,
         kind: ItemKind,
-        shown: Option<Shown>,
+        shown: Option<ShownCall>,
         only_one_call: bool,
     ) {
+        let is_held = shown.as_ref().is_some_and(|call| call.is_held);
         let opening = match kind {
             ItemKind::Message => Some(Opening::Message),
             ItemKind::Reasoning => Some(Opening::Reasoning),
@@ -94,7 +109,10 @@ impl Answer {
                 let is_left_out = only_one_call && (self.has_call || !follows);
                 self.has_call |= follows;
                 let shown = shown.filter(|_| !is_left_out && self.permits(&name));
-                shown.map(|shown| Opening::Call { call_id, shown })
+                shown.map(|call| Opening::Call {
+                    call_id,
+                    shown: call.shown,
+                })
             }
             _ => None,
         };
@@ -103,6 +121,7 @@ impl Answer {
             Entry {
                 id,
                 opening,
+                is_held,
                 waiting: Vec::new(),
                 finished: None,
                 state: State::Waiting,
@@ -194,6 +213,10 @@ impl Answer {
             let Some(entry) = self.entries.get_mut(&index) else {
                 break;
             };
+            if entry.is_held {
+                closed.extend(entry.hold_back());
+                continue;
+            }
             if entry.is_search() {
                 let Some(item) = entry.search(placing, writer, status_of) else {
                     break;
@@ -214,7 +237,12 @@ impl Answer {
                 ItemStatus::Completed
             };
             if let State::Open(open) = std::mem::replace(&mut entry.state, State::Passed) {
-                closed.push(close(open, entry.opening.as_ref(), item, status, writer));
+                match item {
+                    Item::FunctionCall(call) if entry.is_hosted() => {
+                        closed.extend(hand_over(open, Some(&call.arguments), writer));
+                    }
+                    item => closed.push(close(open, item, status, writer)),
+                }
             }
         }
         closed
@@ -261,17 +289,8 @@ impl Answer {
                 for piece in entry.waiting.drain(..) {
                     open.add(&piece, writer);
                 }
-                if let Some(Opening::Call {
-                    call_id,
-                    shown: Shown::Hosted { item_type },
-                }) = &entry.opening
-                {
-                    closed.push(Closed::Hosted {
-                        call_id: call_id.clone(),
-                        item_type: item_type.clone(),
-                        arguments: open.arguments().to_owned(),
-                        place: open.place,
-                    });
+                if entry.is_hosted() {
+                    closed.extend(hand_over(open, None, writer));
                     continue;
                 }
                 let at = open.place.output_index;
@@ -283,35 +302,27 @@ impl Answer {
     }
 }
 
-fn close(
-    open: OpenItem,
-    opening: Option<&Opening>,
-    item: &Item,
-    status: ItemStatus,
-    writer: &mut Writer,
-) -> Closed {
-    if let (
-        Some(Opening::Call {
-            call_id,
-            shown: Shown::Hosted { item_type },
-        }),
-        Item::FunctionCall(call),
-    ) = (opening, item)
-    {
-        return Closed::Hosted {
-            place: open.place,
-            call_id: call_id.clone(),
-            item_type: item_type.clone(),
-            arguments: call.arguments.clone(),
-        };
-    }
+fn close(open: OpenItem, item: &Item, status: ItemStatus, writer: &mut Writer) -> Closed {
     let at = open.place.output_index;
     Closed::Item(at, open.close(Some(item), status, writer))
+}
+
+/// The model is done with a call that runs here.
+fn hand_over(open: OpenItem, written: Option<&str>, writer: &mut Writer) -> Option<Closed> {
+    let (place, call_id, call) = open.hand_over(written, writer)?;
+    Some(Closed::Hosted {
+        place,
+        call_id,
+        call,
+    })
 }
 
 impl Entry {
     /// Whether it can be shown by now.
     fn can_open(&self, is_judged: bool, holds_text: bool) -> bool {
+        if self.is_held {
+            return is_judged;
+        }
         match &self.opening {
             None => false,
             Some(Opening::Message) => self.has_words() && (is_judged || !holds_text),
@@ -336,6 +347,30 @@ impl Entry {
                 open.add(&piece, writer);
             }
         }
+    }
+
+    /// Hands a call on without showing it.
+    fn hold_back(&mut self) -> Option<Closed> {
+        self.state = State::Passed;
+        let Some(Opening::Call { call_id, shown }) = &self.opening else {
+            return None;
+        };
+        let pieces = self.waiting.iter().map(|piece| match piece {
+            Piece::Arguments(text) => text.as_str(),
+            _ => "",
+        });
+        let written = match &self.finished {
+            Some(Item::FunctionCall(call)) => call.arguments.clone(),
+            _ => pieces.collect(),
+        };
+        let written = match written.trim() {
+            "" => "{}",
+            _ => &written,
+        };
+        Some(Closed::Held {
+            call_id: call_id.clone(),
+            call: shown.hosted(written)?,
+        })
     }
 
     fn is_hosted(&self) -> bool {
@@ -372,7 +407,7 @@ impl Entry {
 
     /// Whether later items wait for it: it will be shown, and is not yet.
     fn blocks(&self, is_judged: bool) -> bool {
-        !is_judged && self.opening.is_some() && self.has_words()
+        !is_judged && !self.is_held && self.opening.is_some() && self.has_words()
     }
 
     /// Whether there is anything in it to be seen.

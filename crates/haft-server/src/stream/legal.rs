@@ -53,6 +53,8 @@ struct Item {
     /// What its own events told of its arguments or input.
     written: String,
     written_done: bool,
+    /// What its own events told of its work.
+    work: Vec<String>,
 }
 
 struct Part {
@@ -299,6 +301,7 @@ impl Stream {
             summary: Vec::new(),
             written: String::new(),
             written_done: false,
+            work: Vec::new(),
         });
         Ok(())
     }
@@ -353,21 +356,32 @@ impl Stream {
             "response.custom_tool_call_input.done" => {
                 item.wrote("custom_tool_call", "input", event)
             }
-            _ => Err("nobody knows this event".to_owned()),
+            "response.mcp_call_arguments.delta" => item.write("mcp_call", event),
+            "response.mcp_call_arguments.done" => item.wrote("mcp_call", "arguments", event),
+            kind => item.work(kind),
         }
     }
 
     fn finish(&mut self, event: &Value) -> Checked {
         let item = self.open(event)?;
         let done = &event["item"];
-        for key in ["id", "type", "call_id", "name", "namespace", "role"] {
+        for key in [
+            "id",
+            "type",
+            "call_id",
+            "name",
+            "namespace",
+            "role",
+            "server_label",
+            "approval_request_id",
+        ] {
             demand(
                 done.get(key) == item.added.get(key),
                 &format!("`{key}` changes between added and done"),
             )?;
         }
         let status = text(done, "status")?;
-        let can_fail = is_hosted(done);
+        let can_fail = is_hosted(done) || done["type"] == "mcp_list_tools";
         demand(
             matches!(status, "completed" | "incomplete") || can_fail && status == "failed",
             "an item ends in a status that it cannot have",
@@ -379,7 +393,8 @@ impl Stream {
 }
 
 fn is_hosted(item: &Value) -> bool {
-    item["type"].as_str().is_some_and(|kind| kind.contains(':'))
+    let kind = item["type"].as_str();
+    kind.is_some_and(|kind| kind.contains(':') || kind == "mcp_call")
 }
 
 /// What kind of part an event is about.
@@ -492,6 +507,38 @@ impl Item {
         )
     }
 
+    /// An event that tells how far the server is with an item: first that it works, last how it ended.
+    fn work(&mut self, kind: &str) -> Checked {
+        let item_type = text(&self.added, "type")?;
+        let of_item = kind
+            .strip_prefix("response.")
+            .and_then(|kind| kind.strip_prefix(item_type))
+            .and_then(|kind| kind.strip_prefix('.'));
+        let step = of_item.filter(|_| item_type.starts_with("mcp_"));
+        let step = step.ok_or("nobody knows this event")?;
+        let is_next = match step {
+            "in_progress" => self.work.is_empty() && self.written.is_empty(),
+            "completed" | "failed" => self.work == ["in_progress"],
+            _ => false,
+        };
+        demand(is_next, "the steps of the work are out of order")?;
+        self.work.push(step.to_owned());
+        Ok(())
+    }
+
+    /// Whether the work was told as it went.
+    fn check_work(&self, done: &Value) -> Checked {
+        let status = text(done, "status")?;
+        demand(
+            self.work == ["in_progress", status],
+            "the work is not told as it went",
+        )?;
+        demand(
+            (status == "failed") != done["error"].is_null(),
+            "`error` does not fit the status",
+        )
+    }
+
     /// Whether a done item is what its events told.
     fn check_whole(&self, done: &Value) -> Checked {
         let parts = self.content.iter().chain(&self.summary);
@@ -545,6 +592,22 @@ impl Item {
                     done["input"] == *self.written,
                     "the input is not the one that was told",
                 )
+            }
+            "mcp_call" => {
+                demand(self.written_done, "the arguments are not done")?;
+                demand(
+                    done["arguments"] == *self.written,
+                    "the arguments are not those that were told",
+                )?;
+                demand(
+                    done["error"].is_null() == done["output"].is_string(),
+                    "there is no output, or one beside an error",
+                )?;
+                self.check_work(done)
+            }
+            "mcp_list_tools" => {
+                demand(done["tools"].is_array(), "there is no list of tools")?;
+                self.check_work(done)
             }
             _ => Ok(()),
         }

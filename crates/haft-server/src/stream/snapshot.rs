@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::answer::Answer;
 use super::event::WireEvent;
-use super::items::OutputItem;
+use super::items::{HostedCall, OutputItem};
 use super::translator::{Output, Running, Translator};
 use crate::wire::{ResponseResource, ResponseStatus};
 
@@ -25,6 +25,8 @@ pub(crate) struct Snapshot {
     ids: Vec<String>,
     turn: u64,
     running: HashMap<String, Running>,
+    #[serde(default)]
+    held: HashMap<String, HostedCall>,
     pending: HashMap<String, ItemStatus>,
     unexecuted: Vec<(String, CallOutput)>,
     has_answer: bool,
@@ -46,6 +48,7 @@ impl Translator {
             ids,
             turn: self.turn,
             running: self.running.clone(),
+            held: self.held.clone(),
             pending: self.pending.clone(),
             unexecuted: self.unexecuted.clone(),
             has_answer: self.has_answer,
@@ -72,6 +75,7 @@ impl Translator {
             };
             translator.turn = snapshot.turn;
             translator.running = snapshot.running;
+            translator.held = snapshot.held;
             translator.pending = snapshot.pending;
             translator.unexecuted = snapshot.unexecuted;
             translator.has_answer = snapshot.has_answer;

@@ -1,29 +1,29 @@
 //! The events of one run become the events of one response.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use haft_core::{CallOutput, FinishReason, Item, ItemStatus, Role, ToolCall, Usage};
 use haft_engine::{End, EventKind};
+use haft_mcp::CallLog;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
 use crate::history::TURN;
+use crate::mcp::QuestionIds;
 
 use crate::wire::{
     Include, IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, UsageBody, new_id,
 };
 
-use super::answer::{Answer, Closed, Placing};
+use super::answer::{Answer, Closed, Placing, ShownCall};
 use super::event::{WireEvent, Writer};
-use super::items::{self, HostedEnd, OutputItem, Piece, Place};
+use super::items::{self, HostedCall, HostedEnd, OutputItem, Piece, Place};
 use super::snapshot::Snapshot;
 
 pub(crate) use super::items::Shown;
-
-/// What the model reads of a call that the end of the response came before.
-const NEVER_RAN: &str = "Not executed: the response ended before the call was whole.";
 
 /// What the translation of a run depends on, besides its events.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +34,12 @@ const NEVER_RAN: &str = "Not executed: the response ended before the call was wh
 pub(crate) struct Translation {
     /// What each tool is for the client, by the name that the model calls it by.
     pub(crate) tools: HashMap<String, Shown>,
+    /// The tools about whose calls somebody may be asked, by the same name.
+    pub(crate) asking: HashSet<String>,
+    /// Gives questions ids that nobody else can make.
+    pub(crate) questions: Option<QuestionIds>,
+    /// Hears what MCP servers say to calls.
+    pub(crate) calls: Arc<CallLog>,
     pub(crate) include: Include,
     /// Whether an answer may hold several calls.
     pub(crate) is_parallel: bool,
@@ -56,6 +62,8 @@ pub(crate) struct Translator {
     pub(super) turn: u64,
     /// Hosted calls without result, by call id.
     pub(super) running: HashMap<String, Running>,
+    /// Hosted calls that are not shown yet, by call id: it is not decided what becomes of them.
+    pub(super) held: HashMap<String, HostedCall>,
     /// Calls of the client that are open, and whether their items are whole.
     pub(super) pending: HashMap<String, ItemStatus>,
     /// What calls of the client were answered with that were not made. Shown where the response
@@ -74,9 +82,9 @@ pub(crate) struct Translator {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Running {
-    place: Place,
-    item_type: String,
-    arguments: String,
+    pub(super) place: Place,
+    #[serde(flatten)]
+    pub(super) call: HostedCall,
 }
 
 /// The items by their place; those that are not done yet are holes.
@@ -152,6 +160,7 @@ impl Translator {
             answer: Answer::default(),
             turn: 0,
             running: HashMap::new(),
+            held: HashMap::new(),
             pending: HashMap::new(),
             unexecuted: Vec::new(),
             has_answer: false,
@@ -277,18 +286,26 @@ impl Translator {
                 repaired,
                 output,
                 ..
-            } => self.hosted_done(
-                &call_id,
-                &HostedEnd {
+            } => {
+                self.show_held(&call_id);
+                let end = HostedEnd {
                     is_error: !success,
                     error_kind,
                     output: &output,
                     duration_ms,
                     is_repaired: repaired,
                     turn: self.turn,
-                },
-            ),
-            EventKind::ToolStarted { .. } => self.has_run_tools = true,
+                    record: self.translation.calls.take(&call_id),
+                };
+                self.hosted_done(&call_id, &end);
+            }
+            EventKind::ToolStarted { call_id, .. } => {
+                self.show_held(&call_id);
+                self.has_run_tools = true;
+            }
+            EventKind::ApprovalRequested {
+                call_id, arguments, ..
+            } => self.ask(&call_id, &arguments),
             EventKind::ItemAdded { item, .. } => self.item_added(item),
             EventKind::ToolProgress { call_id, progress } => {
                 if let Some(running) = self.running.get(&call_id)
@@ -307,8 +324,10 @@ impl Translator {
         self.writer.take()
     }
 
-    fn shown(&self, name: &str) -> Option<Shown> {
-        self.translation.tools.get(name).cloned()
+    fn shown(&self, name: &str) -> Option<ShownCall> {
+        let shown = self.translation.tools.get(name)?.clone();
+        let is_held = self.translation.asking.contains(name);
+        Some(ShownCall { shown, is_held })
     }
 
     fn piece(&mut self, index: usize, piece: Piece) {
@@ -353,33 +372,15 @@ impl Translator {
                 Closed::Hosted {
                     place,
                     call_id,
-                    item_type,
-                    arguments,
+                    call,
                 } => {
-                    let running = Running {
-                        place,
-                        item_type,
-                        arguments,
-                    };
-                    self.running.insert(call_id, running);
+                    self.running.insert(call_id, Running { place, call });
+                }
+                Closed::Held { call_id, call } => {
+                    self.held.insert(call_id, call);
                 }
             }
         }
-    }
-
-    fn hosted_done(&mut self, call_id: &str, end: &HostedEnd<'_>) {
-        let Some(running) = self.running.remove(call_id) else {
-            return;
-        };
-        let at = running.place.output_index;
-        let json = items::hosted_item(
-            &running.place.item_id,
-            call_id,
-            &running.item_type,
-            &running.arguments,
-            end,
-        );
-        self.output.items[at] = Some(items::finish(running.place, json, &mut self.writer));
     }
 
     fn item_added(&mut self, item: Item) {
@@ -431,6 +432,8 @@ impl Translator {
                 if !self.has_answer && matches!(end, End::Completed) {
                     self.add_empty_message();
                 }
+                // Behind a call that somebody is asked about, others may have been held back.
+                self.close_running();
             }
             End::Incomplete { reason, .. } => self.close_incomplete(reason.as_str()),
             _ => {}
@@ -525,28 +528,6 @@ impl Translator {
         let closed = self.answer.cut(ItemStatus::Incomplete, &mut self.writer);
         self.keep(closed);
         self.close_running();
-    }
-
-    /// Calls that were to run here and never did have failed.
-    fn close_running(&mut self) {
-        let mut left: Vec<_> = self
-            .running
-            .iter()
-            .map(|(call_id, running)| (running.place.output_index, call_id.clone()))
-            .collect();
-        left.sort_unstable();
-        let output = CallOutput::Text(NEVER_RAN.to_owned());
-        for (_, call_id) in left {
-            let end = HostedEnd {
-                is_error: true,
-                error_kind: Some("not_executed"),
-                output: &output,
-                duration_ms: 0,
-                is_repaired: false,
-                turn: self.turn,
-            };
-            self.hosted_done(&call_id, &end);
-        }
     }
 
     fn has_cut_item(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Tools of a request become tools of the engine, one after the other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use haft_catalog::Snapshot;
@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use super::names::{Identity, Names};
 use super::renamed::renamed;
-use super::{Ingredients, UnsupportedTools, WireName};
+use super::{Ingredients, ServerState, UnsupportedTools, WireName};
 use crate::error::{ApiError, ErrorCode};
+use crate::mcp::ListedServer;
 use crate::stream::Shown;
 use crate::wire::{CustomTool, FunctionTool, RequestTool, RequestToolKind};
 
@@ -53,6 +54,13 @@ pub(super) struct Builder {
     pub(super) is_agentic: bool,
     pub(super) wants_events: bool,
     pub(super) ignored: Vec<String>,
+    /// The tools about whose calls somebody may be asked.
+    pub(super) asking: HashSet<String>,
+    /// The labels of MCP servers, and what became of each.
+    pub(super) servers: HashMap<String, ServerState>,
+    pub(super) mcp: Vec<ListedServer>,
+    /// Whether somebody is asked about calls whose arguments had to be repaired.
+    pub(super) repairs: bool,
     /// What a client's search may find: name and description.
     deferred: Vec<(String, String)>,
 }
@@ -73,6 +81,10 @@ impl Builder {
             is_agentic: false,
             wants_events: false,
             ignored: Vec::new(),
+            asking: HashSet::new(),
+            servers: HashMap::new(),
+            mcp: ingredients.mcp.to_vec(),
+            repairs: ingredients.repairs,
             deferred: Vec::new(),
         };
         for tool in ingredients.tools {
@@ -124,7 +136,17 @@ impl Builder {
                     Ok(())
                 }
             }
-            RequestToolKind::Mcp(_) => Err(self.unsupported("mcp", &tool.param)),
+            RequestToolKind::Mcp(entry) => {
+                self.is_agentic = true;
+                if entry.defer_loading && self.is_held_back(origin) {
+                    self.hold_back(&entry.label, entry.description.as_deref());
+                    self.servers
+                        .insert(entry.label.clone(), ServerState::Deferred);
+                } else {
+                    self.add_server(&entry.label);
+                }
+                Ok(())
+            }
             RequestToolKind::Hosted { tool_type, config } => {
                 if config.get("events") == Some(&Value::Bool(true)) {
                     self.wants_events = true;
@@ -328,11 +350,14 @@ impl Builder {
         let name = found.definition().name().as_str().to_owned();
         let backend = self.names.take(Identity::Hosted(name.clone()));
         let tool = if backend == name {
-            ToolRef::from(found)
+            ToolRef::from(Arc::clone(&found))
         } else {
-            ToolRef::from(renamed(found, &backend))
+            ToolRef::from(renamed(Arc::clone(&found), &backend))
         };
         self.is_agentic = true;
+        if self.may_ask(found.definition()) {
+            self.asking.insert(backend.clone());
+        }
         self.wire_names.push(WireName::Hosted {
             tool_type: tool_type.to_owned(),
             backend: Some(backend.clone()),
@@ -366,7 +391,7 @@ impl Builder {
     }
 
     /// A later definition of the same name takes the place of the earlier one.
-    fn put(&mut self, backend: String, tool: ToolRef, shown: Shown) {
+    pub(super) fn put(&mut self, backend: String, tool: ToolRef, shown: Shown) {
         self.shown.insert(backend.clone(), shown);
         match self.tools.iter_mut().find(|(name, _)| *name == backend) {
             Some(earlier) => earlier.1 = tool,
@@ -429,7 +454,7 @@ fn custom_description(custom: &CustomTool) -> String {
     }
 }
 
-fn is_client_search(tool: &RequestTool) -> bool {
+pub(crate) fn is_client_search(tool: &RequestTool) -> bool {
     matches!(
         tool.kind,
         RequestToolKind::ToolSearch {

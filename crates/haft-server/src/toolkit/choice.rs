@@ -1,8 +1,10 @@
 //! `tool_choice`, in the names that the model knows.
 
+use std::collections::HashMap;
+
 use haft_core::{AllowedMode, AllowedTools, ToolChoice};
 
-use super::WireName;
+use super::{ServerState, WireName};
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::{WireChoice, WireChoiceMode, WireToolName};
 
@@ -13,6 +15,8 @@ pub(super) struct Offer<'t> {
     pub(super) names: &'t [WireName],
     /// What the model calls the client's search, if there is one.
     pub(super) search: Option<&'t str>,
+    /// The MCP servers by their labels.
+    pub(super) servers: &'t HashMap<String, ServerState>,
 }
 
 pub(super) fn lower_choice(choice: &WireChoice, offer: &Offer<'_>) -> Result<ToolChoice, ApiError> {
@@ -25,6 +29,17 @@ pub(super) fn lower_choice(choice: &WireChoice, offer: &Offer<'_>) -> Result<Too
             return Err(ApiError::new(ErrorCode::InvalidValue, message).at("tool_choice"));
         }
         WireChoice::Required => ToolChoice::Required,
+        WireChoice::Tool(WireToolName::Mcp { server_label, name }) => {
+            let wanted = McpWanted::new(server_label, name.as_deref());
+            let mut names = wanted.names(offer, "tool_choice")?;
+            match names.len() {
+                1 => ToolChoice::Function(names.remove(0)),
+                _ => ToolChoice::Allowed(AllowedTools {
+                    mode: AllowedMode::Required,
+                    names,
+                }),
+            }
+        }
         WireChoice::Tool(wanted) => match find(wanted, offer.names) {
             Some(Found::Callable(name)) => ToolChoice::Function(name.to_owned()),
             Some(Found::Deferred) | None => return Err(not_found(wanted, "tool_choice")),
@@ -43,19 +58,96 @@ pub(super) fn lower_choice(choice: &WireChoice, offer: &Offer<'_>) -> Result<Too
 /// The names of permitted tools. Whoever may call a tool that is still deferred may search for it.
 fn allowed(tools: &[WireToolName], offer: &Offer<'_>) -> Result<Vec<String>, ApiError> {
     let mut names: Vec<String> = Vec::new();
+    let mut unavailable = None;
     for (at, wanted) in tools.iter().enumerate() {
+        if let WireToolName::Mcp { server_label, name } = wanted {
+            let param = format!("tool_choice.tools[{at}]");
+            let wanted = McpWanted::new(server_label, name.as_deref());
+            match wanted.names(offer, &param) {
+                Ok(found) => {
+                    for name in found {
+                        push_new(&mut names, &name);
+                    }
+                }
+                // One that is down costs only itself, as long as something else is permitted.
+                Err(error) if error.code == ErrorCode::McpServerUnavailable => {
+                    unavailable = Some(error);
+                }
+                Err(error) => return Err(error),
+            }
+            continue;
+        }
         let name = match find(wanted, offer.names) {
             Some(Found::Callable(name)) => Some(name),
             Some(Found::Deferred) => offer.search,
             None => return Err(not_found(wanted, &format!("tool_choice.tools[{at}]"))),
         };
-        if let Some(name) = name
-            && !names.iter().any(|known| known == name)
-        {
-            names.push(name.to_owned());
+        if let Some(name) = name {
+            push_new(&mut names, name);
         }
     }
-    Ok(names)
+    match unavailable.filter(|_| names.is_empty()) {
+        Some(error) => Err(error),
+        None => Ok(names),
+    }
+}
+
+fn push_new(names: &mut Vec<String>, name: &str) {
+    if !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
+    }
+}
+
+/// Tools of an MCP server: one, or all that it has.
+struct McpWanted<'w> {
+    label: &'w str,
+    name: Option<&'w str>,
+}
+
+impl<'w> McpWanted<'w> {
+    fn new(label: &'w str, name: Option<&'w str>) -> Self {
+        Self { label, name }
+    }
+
+    /// What the model calls them; never nothing.
+    fn names(&self, offer: &Offer<'_>, param: &str) -> Result<Vec<String>, ApiError> {
+        if let Some(ServerState::Unavailable(problem)) = offer.servers.get(self.label) {
+            let message = format!(
+                "`tool_choice` names the MCP server `{}`, which cannot be used now: {problem}",
+                self.label
+            );
+            let error = ApiError::new(ErrorCode::McpServerUnavailable, message);
+            return Err(error.at("tool_choice"));
+        }
+        if offer.servers.get(self.label) == Some(&ServerState::Deferred)
+            && param != "tool_choice"
+            && let Some(search) = offer.search
+        {
+            // Whoever may call a tool that is still deferred may search for it.
+            return Ok(vec![search.to_owned()]);
+        }
+        let names = offer.names.iter().filter_map(|tool| match tool {
+            WireName::Mcp {
+                server_label,
+                name,
+                backend,
+            } if server_label == self.label && self.name.is_none_or(|own| own == name) => {
+                Some(backend.clone())
+            }
+            _ => None,
+        });
+        let mut found = Vec::new();
+        names.for_each(|name: String| push_new(&mut found, &name));
+        let names = found;
+        if names.is_empty() {
+            let wanted = WireToolName::Mcp {
+                server_label: self.label.to_owned(),
+                name: self.name.map(str::to_owned),
+            };
+            return Err(not_found(&wanted, param));
+        }
+        Ok(names)
+    }
 }
 
 enum Found<'t> {
@@ -106,7 +198,13 @@ fn find<'t>(wanted: &WireToolName, tools: &'t [WireName]) -> Option<Found<'t>> {
 fn not_found(wanted: &WireToolName, param: &str) -> ApiError {
     let told = match wanted {
         WireToolName::Function { name, .. } | WireToolName::Custom { name } => name.as_str(),
-        WireToolName::Mcp { server_label, .. } => server_label,
+        WireToolName::Mcp {
+            server_label,
+            name: None,
+        } => server_label,
+        WireToolName::Mcp {
+            name: Some(name), ..
+        } => name,
         WireToolName::Hosted { tool_type } => tool_type,
     };
     let message = format!(

@@ -3,13 +3,14 @@
 
 mod builder;
 mod choice;
+mod mcp;
 mod names;
 mod renamed;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use haft_catalog::{BindError, Binding, Snapshot};
@@ -17,10 +18,12 @@ use haft_core::Owner;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::history::ToolNames;
-use crate::stream::Shown;
+use crate::mcp::ListedServer;
+use crate::stream::{HostedCall, Shown};
 use crate::wire::{RequestTool, WireChoice};
 
 use builder::Builder;
+pub(crate) use builder::is_client_search;
 use choice::{Offer, lower_choice};
 use names::{Identity, Names};
 pub(crate) use renamed::of_type;
@@ -45,6 +48,10 @@ pub(crate) struct Toolkit {
     pub(crate) binding: Binding,
     /// What each tool is for the client, by the name that the model calls it by.
     pub(crate) shown: HashMap<String, Shown>,
+    /// The tools about whose calls somebody may be asked, by the same name.
+    pub(crate) asking: HashSet<String>,
+    /// The labels of the MCP servers, and what became of each.
+    servers: HashMap<String, ServerState>,
     /// Whether the request declares a tool that runs here.
     pub(crate) is_agentic: bool,
     /// Whether it asks for vendor events.
@@ -64,6 +71,20 @@ pub(crate) struct Ingredients<'r> {
     /// Whose request it is: some tools are not the same for everybody.
     pub(crate) owner: &'r Owner,
     pub(crate) unsupported: UnsupportedTools,
+    /// The MCP servers of the request.
+    pub(crate) mcp: &'r [ListedServer],
+    /// Whether arguments are repaired, so that any call may need somebody's word.
+    pub(crate) repairs: bool,
+}
+
+/// What became of an MCP server of the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ServerState {
+    Listed,
+    /// It has no tools now, because of this.
+    Unavailable(String),
+    /// It waits for the client's search.
+    Deferred,
 }
 
 impl Toolkit {
@@ -74,6 +95,7 @@ impl Toolkit {
             has_tools: !builder.tools.is_empty(),
             names: &builder.wire_names,
             search: builder.has_client_search.then_some(search.as_str()),
+            servers: &builder.servers,
         };
         let choice = lower_choice(ingredients.choice, &offer)?;
         let tools = builder.tools.into_iter().map(|(_, tool)| tool);
@@ -89,11 +111,38 @@ impl Toolkit {
         Ok(Self {
             binding,
             shown: builder.shown,
+            asking: builder.asking,
+            servers: builder.servers,
             is_agentic: builder.is_agentic,
             wants_events: builder.wants_events,
             ignored: builder.ignored,
             names: builder.names,
         })
+    }
+}
+
+impl Toolkit {
+    /// A call that somebody was asked about under these names, as it runs here; none if the request
+    /// has no such server or tool.
+    pub(crate) fn asked_about(
+        &self,
+        label: &str,
+        name: &str,
+        arguments: &str,
+    ) -> Option<HostedCall> {
+        let hosted = format!("{label}:{name}");
+        let shown = if self.servers.contains_key(label) {
+            Shown::Mcp {
+                server_label: label.to_owned(),
+                name: name.to_owned(),
+            }
+        } else {
+            let mut shown = self.shown.values();
+            shown
+                .find(|shown| matches!(shown, Shown::Hosted { item_type } if *item_type == hosted))?
+                .clone()
+        };
+        shown.hosted(arguments)
     }
 }
 
@@ -105,6 +154,16 @@ impl ToolNames for Toolkit {
 
     fn search(&self) -> String {
         self.names.of(&Identity::Search)
+    }
+
+    fn mcp(&self, label: &str, name: &str) -> String {
+        let hosted = format!("{label}:{name}");
+        let is_it =
+            |shown: &Shown| matches!(shown, Shown::Hosted { item_type } if *item_type == hosted);
+        if label == "haft" || self.shown.values().any(is_it) {
+            return self.hosted(&hosted);
+        }
+        self.names.of(&Identity::mcp(label, name))
     }
 
     fn hosted(&self, item_type: &str) -> String {
@@ -150,5 +209,10 @@ pub(crate) enum WireName {
         tool_type: String,
         /// None for one that is left out.
         backend: Option<String>,
+    },
+    Mcp {
+        server_label: String,
+        name: String,
+        backend: String,
     },
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use haft_core::ToolName;
+use haft_core::{MAX_NAME_BYTES, ToolName};
+use haft_mcp::{Label, exposed_name, exposed_name_hashed};
 
 use crate::wire::{RequestTool, RequestToolKind};
 
@@ -21,6 +22,8 @@ pub(super) enum Identity {
     Search,
     /// A tool that runs here, by its name in the catalogue.
     Hosted(String),
+    /// A tool of an MCP server, by the server's label and its name there.
+    Mcp { label: String, name: String },
 }
 
 impl Identity {
@@ -31,9 +34,23 @@ impl Identity {
         }
     }
 
+    pub(super) fn mcp(label: &str, name: &str) -> Self {
+        Self::Mcp {
+            label: label.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
     /// The name that it has if nobody else has it.
     fn plain(&self) -> String {
         let foreign = match self {
+            Self::Mcp { label, name } => {
+                if let Ok(label) = Label::from_request(label) {
+                    let exposed = exposed_name(&label, name, MAX_NAME_BYTES);
+                    return exposed.as_str().to_owned();
+                }
+                format!("{label}__{name}")
+            }
             Self::Client {
                 namespace: None,
                 name,
@@ -51,6 +68,13 @@ impl Identity {
     /// A name that no other tool can have: no legal name has the mark in it, so a hash replaces it.
     fn marked(&self) -> String {
         let foreign = match self {
+            Self::Mcp { label, name } => {
+                if let Ok(label) = Label::from_request(label) {
+                    let exposed = exposed_name_hashed(&label, name, MAX_NAME_BYTES);
+                    return exposed.as_str().to_owned();
+                }
+                format!("{label}\u{0}{name}")
+            }
             Self::Client { namespace, name } => {
                 format!("{}\u{0}{name}", namespace.as_deref().unwrap_or_default())
             }
@@ -99,6 +123,11 @@ impl Names {
         self.used.insert(name.clone());
         self.given.insert(identity, name.clone());
         name
+    }
+
+    /// Whether a tool already has this name.
+    pub(super) fn is_used(&self, name: &str) -> bool {
+        self.used.contains(name)
     }
 
     /// The name of a tool, or the one that it would get.

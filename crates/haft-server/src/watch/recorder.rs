@@ -152,6 +152,15 @@ impl Recorder {
 
     pub(super) fn calls_requested(&self, mut calls: Vec<CallTrace>) {
         let mut trace = self.trace();
+        if trace.turns.is_empty() {
+            // Somebody has allowed calls of an earlier response: the model was not asked for them here.
+            let start_ms = self.ms(epoch_seconds());
+            trace.turns.push(TurnTrace {
+                start_ms,
+                end_ms: Some(start_ms),
+                ..TurnTrace::default()
+            });
+        }
         let known: usize = trace.turns.iter().map(|turn| turn.calls.len()).sum();
         let room = MAX_CALLS.saturating_sub(known);
         trace.calls_omitted += calls.len().saturating_sub(room) as u64;

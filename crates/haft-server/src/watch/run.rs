@@ -378,6 +378,7 @@ fn kind_of(shown: Option<&Shown>) -> &str {
         Some(Shown::Custom { .. }) => "custom",
         Some(Shown::ToolSearch) => "tool_search",
         Some(Shown::Hosted { item_type }) => item_type,
+        Some(Shown::Mcp { .. }) => "mcp",
         None => "unknown",
     }
 }

@@ -3,6 +3,7 @@
 mod echo;
 mod ids;
 mod list;
+mod mcp;
 mod query;
 pub(crate) mod read;
 mod request;
@@ -11,8 +12,9 @@ mod visible;
 
 pub(crate) use ids::new_id;
 pub(crate) use list::{ListPage, unknown_after};
+pub(crate) use mcp::{McpAddress, McpEntry};
 pub(crate) use query::{ItemsQuery, RetrieveQuery};
-pub(crate) use read::{BoundedSchemas, ConversationBody, Door, ItemsBody, Vocabulary};
+pub(crate) use read::{BoundedSchemas, ConversationBody, Door, ItemsBody, Vocabulary, cut_secrets};
 pub(crate) use request::{
     CreateRequest, CustomTool, FunctionTool, Include, InputItem, RequestTool, RequestToolKind,
     TextFormat, Truncation, WireChoice, WireChoiceMode, WireToolName,

@@ -6,6 +6,8 @@ use haft_core::{Item, StoredItem};
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
+use super::mcp::McpEntry;
+
 /// The body of `POST /responses`, every default applied.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "the API has so many")]
@@ -124,8 +126,8 @@ pub(crate) enum RequestToolKind {
         description: Option<String>,
         parameters: Option<Value>,
     },
-    /// `mcp`, as it came.
-    Mcp(Map<String, Value>),
+    /// `mcp`
+    Mcp(Box<McpEntry>),
     /// Every other type, of a vendor (`haft:clock`) or hosted (`web_search`), as it came.
     /// `openai:web_search` is the same as `web_search`; the spelling stays in `echo`.
     Hosted {
@@ -147,14 +149,7 @@ impl fmt::Debug for RequestToolKind {
                 f.write_str(")")
             }
             Self::ToolSearch { is_client, .. } => write!(f, "ToolSearch(is_client: {is_client})"),
-            Self::Mcp(config) => write!(
-                f,
-                "Mcp({})",
-                config
-                    .get("server_label")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-            ),
+            Self::Mcp(entry) => entry.fmt(f),
             Self::Hosted { tool_type, .. } => write!(f, "Hosted({tool_type})"),
         }
     }

@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::request::Include;
-use crate::history::TURN;
+use crate::history::{CALL, TURN};
 
 /// A stored item as its owner sees it; the bytes of the store where nothing has to change.
 pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawValue> {
@@ -32,7 +32,9 @@ pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawVa
 
 /// Makes an item what its owner may see; `id` is its id if it does not say one itself.
 pub(crate) fn make_visible(item: &mut Map<String, Value>, id: &str, include: Include) {
-    item.shift_remove(TURN);
+    if item.shift_remove(TURN).is_some() {
+        item.shift_remove(CALL);
+    }
     if item.get("type").is_none_or(Value::is_null) {
         item.insert(String::from("type"), "message".into());
     }

@@ -17,6 +17,7 @@ mod health;
 mod legal;
 mod limits;
 mod lists;
+mod mcp;
 mod names;
 mod plain;
 mod raw;

@@ -19,7 +19,7 @@ use crate::support::{Served, Setup, function, item_types, kinds, last};
 use crate::tools::{echo, soon};
 
 /// What a killed process leaves of its data: the files as they are in this moment.
-fn remains(directory: &Path) -> TempDir {
+pub(crate) fn remains(directory: &Path) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     for name in ["haft.db", "haft.db-wal"] {
         let from = directory.join(name);
@@ -64,7 +64,7 @@ fn slow(annotations: Annotations, hangs: bool) -> (Arc<dyn ToolObject>, Arc<Slow
 }
 
 /// Starts a background stream and reads it up to the first event of a kind.
-async fn told_up_to(served: &Served, body: &Value, kind: &str) -> (String, Vec<Value>) {
+pub(crate) async fn told_up_to(served: &Served, body: &Value, kind: &str) -> (String, Vec<Value>) {
     let mut raw = Raw::post(served, body).await;
     raw.head().await;
     let mut told = Vec::new();

@@ -30,6 +30,7 @@ pub(crate) struct Setup {
     pub(crate) options: ServerOptions,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) data_dir: Option<std::path::PathBuf>,
+    pub(crate) mcp: haft_mcp::Pool,
 }
 
 impl Setup {
@@ -47,6 +48,7 @@ impl Setup {
             },
             store: Arc::new(MemoryStore::new()),
             data_dir: None,
+            mcp: haft_mcp::Pool::builder().build(),
         }
     }
 
@@ -72,6 +74,7 @@ impl Setup {
     pub(crate) async fn serve(self) -> Served {
         let mut builder = Server::builder(Arc::clone(&self.store))
             .catalog(self.catalog)
+            .mcp(self.mcp)
             .options(self.options);
         if let Some(directory) = self.data_dir {
             builder = builder.data_dir(directory);

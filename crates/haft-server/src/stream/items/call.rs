@@ -1,7 +1,7 @@
 //! Calls: of the client's functions and custom tools, and of tools that run here.
 
-use haft_core::{CallOutput, Item};
-use serde::Serialize;
+use haft_core::Item;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Place, rest};
@@ -27,6 +27,84 @@ pub(crate) enum Shown {
         /// Its type, `haft:clock`.
         item_type: String,
     },
+    /// A tool of an MCP server.
+    Mcp {
+        server_label: String,
+        /// As the server calls it.
+        name: String,
+    },
+}
+
+/// A call that runs here: what its item says of it beside what comes of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HostedCall {
+    pub(crate) item_type: String,
+    pub(crate) arguments: String,
+    /// Whose tool it is; none for a tool of this server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mcp: Option<McpName>,
+    /// The question that somebody answered with yes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) approval_request_id: Option<String>,
+}
+
+/// A tool of an MCP server, in the words of the wire.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct McpName {
+    pub(crate) server_label: String,
+    pub(crate) name: String,
+}
+
+/// The type of the items of calls of MCP servers.
+pub(crate) const MCP_CALL: &str = "mcp_call";
+
+impl HostedCall {
+    /// What the ids of its items begin with.
+    pub(crate) fn id_prefix(&self) -> &str {
+        prefix_of(&self.item_type)
+    }
+
+    /// Whose tool a person is asked about, and which: a tool of this server is its slug's.
+    pub(crate) fn asked_as(&self) -> (&str, &str) {
+        match &self.mcp {
+            Some(mcp) => (&mcp.server_label, &mcp.name),
+            None => self
+                .item_type
+                .split_once(':')
+                .unwrap_or(("haft", &self.item_type)),
+        }
+    }
+
+    /// The call as it begins.
+    pub(crate) fn begun(&self, id: &str, call_id: &str) -> Value {
+        let mut json = match &self.mcp {
+            Some(mcp) => mcp_item(id, mcp, "", "in_progress"),
+            None => json!({
+                "id": id, "type": self.item_type, "status": "in_progress", "call_id": call_id,
+                "arguments": self.arguments, "output": null, "error": null,
+            }),
+        };
+        if let Some(request) = &self.approval_request_id {
+            json["approval_request_id"] = request.as_str().into();
+        }
+        json
+    }
+}
+
+fn prefix_of(item_type: &str) -> &str {
+    match item_type.split_once(':') {
+        Some((slug, _)) => slug,
+        None if item_type == MCP_CALL => "mcp",
+        None => "haft",
+    }
+}
+
+fn mcp_item(id: &str, mcp: &McpName, arguments: &str, status: &str) -> Value {
+    json!({
+        "id": id, "type": MCP_CALL, "status": status,
+        "server_label": mcp.server_label, "name": mcp.name, "arguments": arguments,
+        "output": null, "error": null, "approval_request_id": null,
+    })
 }
 
 impl Shown {
@@ -36,13 +114,35 @@ impl Shown {
             Self::Function { .. } => "fc",
             Self::Custom { .. } => "ctc",
             Self::ToolSearch => "tsc",
-            Self::Hosted { item_type } => item_type.split(':').next().unwrap_or("haft"),
+            Self::Hosted { item_type } => prefix_of(item_type),
+            Self::Mcp { .. } => "mcp",
         }
     }
 
     /// Whether its calls are executed here.
     pub(crate) fn is_hosted(&self) -> bool {
-        matches!(self, Self::Hosted { .. })
+        matches!(self, Self::Hosted { .. } | Self::Mcp { .. })
+    }
+
+    /// A call of it that is executed here; none of one that the client executes.
+    pub(crate) fn hosted(&self, arguments: &str) -> Option<HostedCall> {
+        let (item_type, mcp) = match self {
+            Self::Hosted { item_type } => (item_type.as_str(), None),
+            Self::Mcp { server_label, name } => {
+                let mcp = McpName {
+                    server_label: server_label.clone(),
+                    name: name.clone(),
+                };
+                (MCP_CALL, Some(mcp))
+            }
+            _ => return None,
+        };
+        Some(HostedCall {
+            item_type: item_type.to_owned(),
+            arguments: arguments.to_owned(),
+            mcp,
+            approval_request_id: None,
+        })
     }
 }
 
@@ -63,26 +163,43 @@ impl OpenCall {
         }
     }
 
-    /// Only functions show their arguments as they are written: the input of a custom tool is
-    /// wrapped in an object for most models, and hosted calls have no events of their own.
+    /// Only functions and MCP tools show their arguments as they are written: the input of a custom
+    /// tool is wrapped in an object for most models, and hosted calls have no events of their own.
     pub(super) fn add(&mut self, text: &str, place: &Place, writer: &mut Writer) {
         if text.is_empty() {
             return;
         }
-        if let Shown::Function { .. } = self.shown {
-            write_delta(
-                "response.function_call_arguments.delta",
-                text,
-                place,
-                writer,
-            );
+        let kind = match self.shown {
+            Shown::Function { .. } => Some("response.function_call_arguments.delta"),
+            Shown::Mcp { .. } => Some(MCP_DELTA),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            write_delta(kind, text, place, writer);
         }
         self.told.push_str(text);
     }
 
-    /// What is known of the arguments.
-    pub(super) fn told(&self) -> &str {
-        &self.told
+    /// The model is done with a call that runs here, and has written these arguments.
+    pub(super) fn hand_over(
+        mut self,
+        written: Option<&str>,
+        place: &Place,
+        writer: &mut Writer,
+    ) -> Option<(String, HostedCall)> {
+        if let Shown::Mcp { .. } = self.shown {
+            if let Some(more) = rest(&self.told.clone(), written.unwrap_or_default()) {
+                self.add(more, place, writer);
+            }
+            if self.told.trim().is_empty() {
+                self.add("{}", place, writer);
+            }
+            write_arguments(&self.told, place, writer);
+        } else if let Some(written) = written {
+            written.clone_into(&mut self.told);
+        }
+        let call = self.shown.hosted(&self.told)?;
+        Some((self.call_id, call))
     }
 
     pub(super) fn close(
@@ -123,7 +240,7 @@ impl OpenCall {
                 writer.write("response.function_call_arguments.done", &done);
                 written
             }
-            Shown::ToolSearch | Shown::Hosted { .. } => written,
+            Shown::ToolSearch | Shown::Hosted { .. } | Shown::Mcp { .. } => written,
         };
         let mut json = match call_item(item_id, &self.call_id, &self.shown, &text, "completed") {
             Value::Object(members) => members,
@@ -134,6 +251,23 @@ impl OpenCall {
         }
         json
     }
+}
+
+/// Tells the arguments of an MCP call that is known as a whole.
+pub(super) fn tell_arguments(arguments: &str, place: &Place, writer: &mut Writer) {
+    if !arguments.is_empty() {
+        write_delta(MCP_DELTA, arguments, place, writer);
+    }
+    write_arguments(arguments, place, writer);
+}
+
+const MCP_DELTA: &str = "response.mcp_call_arguments.delta";
+
+fn write_arguments(arguments: &str, place: &Place, writer: &mut Writer) {
+    let done = json!({
+        "item_id": place.item_id, "output_index": place.output_index, "arguments": arguments,
+    });
+    writer.write("response.mcp_call_arguments.done", &done);
 }
 
 fn write_delta(kind: &'static str, delta: &str, place: &Place, writer: &mut Writer) {
@@ -170,54 +304,18 @@ pub(crate) fn call_item(id: &str, call_id: &str, shown: &Shown, text: &str, stat
             "id": id, "type": item_type, "status": status, "call_id": call_id,
             "arguments": text, "output": null, "error": null,
         }),
+        Shown::Mcp { server_label, name } => {
+            let mcp = McpName {
+                server_label: server_label.clone(),
+                name: name.clone(),
+            };
+            mcp_item(id, &mcp, text, status)
+        }
     };
     if let Shown::Function { namespace, .. } | Shown::Custom { namespace, .. } = shown
         && let (Some(namespace), Some(members)) = (namespace, json.as_object_mut())
     {
         members.insert("namespace".into(), namespace.as_str().into());
-    }
-    json
-}
-
-/// What a hosted call came to.
-pub(crate) struct HostedEnd<'e> {
-    pub(crate) is_error: bool,
-    pub(crate) error_kind: Option<&'e str>,
-    pub(crate) output: &'e CallOutput,
-    pub(crate) duration_ms: u64,
-    pub(crate) is_repaired: bool,
-    pub(crate) turn: u64,
-}
-
-/// A hosted call as an item, with what came of it.
-pub(crate) fn hosted_item(
-    id: &str,
-    call_id: &str,
-    item_type: &str,
-    arguments: &str,
-    end: &HostedEnd<'_>,
-) -> Value {
-    let mut json = json!({
-        "id": id,
-        "type": item_type,
-        "status": if end.is_error { "failed" } else { "completed" },
-        "call_id": call_id,
-        "arguments": arguments,
-        "output": null,
-        "error": null,
-        "provenance": {
-            "turn": end.turn,
-            "repaired": end.is_repaired,
-            "duration_ms": end.duration_ms,
-        },
-    });
-    if end.is_error {
-        json["error"] = json!({
-            "type": end.error_kind.unwrap_or("failed"),
-            "message": end.output.to_text(),
-        });
-    } else {
-        json["output"] = json!(end.output);
     }
     json
 }

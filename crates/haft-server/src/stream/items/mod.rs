@@ -1,6 +1,7 @@
 //! The items of an output: the events by which each comes into being (`open-responses.md` §3.4).
 
 mod call;
+mod hosted;
 mod message;
 mod reasoning;
 
@@ -12,8 +13,10 @@ use crate::wire::{Include, make_visible};
 
 use super::event::Writer;
 
-pub(crate) use call::{HostedEnd, Shown, call_item, hosted_item};
+pub(crate) use call::{HostedCall, Shown, call_item};
 use call::{OpenCall, search_arguments};
+pub(crate) use hosted::{HostedEnd, hosted_item};
+pub(super) use hosted::{open_hosted, tell_end};
 use message::OpenMessage;
 use reasoning::OpenReasoning;
 
@@ -78,6 +81,13 @@ impl OpenItem {
             Opening::Call { call_id, shown } => call_item(id, call_id, shown, "", "in_progress"),
         });
         write_item("response.output_item.added", &place, &item, writer);
+        if let Opening::Call {
+            shown: Shown::Mcp { .. },
+            ..
+        } = &opening
+        {
+            writer.write("response.mcp_call.in_progress", &place);
+        }
         let body = match opening {
             Opening::Message => Body::Message(OpenMessage::default()),
             Opening::Reasoning => Body::Reasoning(OpenReasoning::default()),
@@ -106,12 +116,18 @@ impl OpenItem {
         }
     }
 
-    /// What a call's arguments are so far.
-    pub(super) fn arguments(&self) -> &str {
-        match &self.body {
-            Body::Call(call) => call.told(),
-            _ => "",
-        }
+    /// Leaves a call that runs here open until there is a result. Gives the call and its id; none if
+    /// the client executes it.
+    pub(super) fn hand_over(
+        self,
+        written: Option<&str>,
+        writer: &mut Writer,
+    ) -> Option<(Place, String, HostedCall)> {
+        let Body::Call(call) = self.body else {
+            return None;
+        };
+        let (call_id, call) = call.hand_over(written, &self.place, writer)?;
+        Some((self.place, call_id, call))
     }
 
     /// Closes it with what the model made of it, where it came so far; tells so, and gives the item.

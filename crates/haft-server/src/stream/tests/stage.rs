@@ -55,6 +55,9 @@ impl Stage {
                 store_health: crate::health::StoreHealth::default(),
                 models: Models::new(vec![ModelEntry::new("scripted", model)], None).unwrap(),
                 catalog,
+                mcp: haft_mcp::Pool::builder().build(),
+                mcp_hosts: haft_mcp::HostRules::default(),
+                gateway: None,
                 store: Arc::new(MemoryStore::new()),
                 keyring: Keyring::open(None, None, KeyLimits::default()).unwrap(),
                 line: RunLine::new(1, 0, Duration::ZERO),
@@ -87,7 +90,8 @@ impl Stage {
         };
         let request = CreateRequest::read(body, Door::Http, &words).unwrap();
         let context = self.app.context(&caller, &request, None).await.unwrap();
-        let (plan, mut translator) = Plan::make(&self.app, &caller, &request, &context).unwrap();
+        let (plan, mut translator) =
+            Plan::make(&self.app, &caller, &request, &context, &[]).unwrap();
         let mut events = translator.begin();
         let mut run = plan.run(plan.conversation.clone().into()).start().unwrap();
         while let Some(event) = run.next().await {

@@ -107,10 +107,8 @@ fn standing(
             let inside = Some((name.as_str(), *defer_loading));
             return tools.iter().find_map(|tool| standing(tool, inside, wanted));
         }
-        (RequestToolKind::Mcp(config), WireToolName::Mcp { server_label, .. }) => {
-            let label = config.get("server_label").and_then(Value::as_str);
-            let is_deferred = config.get("defer_loading") == Some(&json!(true));
-            (label == Some(server_label), is_deferred)
+        (RequestToolKind::Mcp(entry), WireToolName::Mcp { server_label, .. }) => {
+            (entry.label == *server_label, entry.defer_loading)
         }
         (RequestToolKind::ToolSearch { .. }, WireToolName::Hosted { tool_type }) => {
             (tool_type == "tool_search", false)

@@ -331,8 +331,9 @@ fn loaded_tools_come_with_their_secrets_and_are_kept_without() {
     };
     assert_eq!(function.param, "input[0].tools[0]");
     assert_eq!(function.deferred_at(), None);
-    let crate::wire::request::RequestToolKind::Mcp(config) = &server.kind else {
+    let crate::wire::request::RequestToolKind::Mcp(entry) = &server.kind else {
         panic!("an MCP server");
     };
-    assert_eq!(config["authorization"], "hush");
+    let bearer = entry.address.as_ref().unwrap().bearer.as_ref();
+    assert_eq!(bearer.unwrap().expose(), "hush");
 }

@@ -1,19 +1,23 @@
 //! A tool of type `mcp`: what a request may say about a server, and what of it may be shown.
 //!
 //! `authorization`, `headers` and parts of `server_url` are secrets (`open-responses.md` D8). They
-//! stay in [`RequestToolKind::Mcp`](crate::wire::request::RequestToolKind) alone.
+//! stay in [`McpEntry`] alone.
 
-use axum::http::Uri;
+use std::collections::BTreeMap;
+
+use axum::http::{HeaderName, HeaderValue, Uri};
+use haft_mcp::{Secret, Url};
 use serde_json::{Map, Value, json};
 
 use super::Read;
 use super::fields::{Fields, invalid, wrong_type};
 use super::forms::{Flag, Form as _, ListOf, Name, Object, Text, Word};
 use crate::error::{ApiError, ErrorCode};
+use crate::wire::mcp::{ApprovalWish, McpAddress, McpEntry, ToolFilter};
 
-/// Checks an entry of type `mcp` and gives what the response echoes of it.
-pub(super) fn read_mcp(config: &Map<String, Value>, path: &str) -> Read<Value> {
-    let mut fields = Fields::of(Value::Object(config.clone()), path)?;
+/// Reads an entry of type `mcp`. Gives what the response echoes of it, too.
+pub(super) fn read_mcp(config: Map<String, Value>, path: &str) -> Read<(McpEntry, Value)> {
+    let mut fields = Fields::of(Value::Object(config), path)?;
     for key in ["connector_id", "tunnel_id"] {
         if fields.has(key) {
             let at = fields.at(key);
@@ -24,42 +28,97 @@ pub(super) fn read_mcp(config: &Map<String, Value>, path: &str) -> Read<Value> {
             .at(at));
         }
     }
-    let label = fields.need("server_label", Name)?;
+    let label = fields.need("server_label", label)?;
     let description = fields.get("server_description", Text)?;
-    let origin = fields.get("server_url", server_url)?;
-    let has_token = fields.get("authorization", Text)?.is_some();
+    let url = fields.get("server_url", server_url)?;
+    let bearer = fields.get("authorization", token)?;
     let headers = fields.get("headers", headers)?.unwrap_or_default();
-    if has_token
-        && headers
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case("authorization"))
-    {
+    check_credentials(&fields, url.is_some(), bearer.is_some(), &headers)?;
+    let (allowed, allowed_echo) = fields.get("allowed_tools", filter)?.unzip();
+    let (approval, approval_echo) = fields.get("require_approval", approval)?.unzip();
+    let defer_loading = fields.get("defer_loading", Flag)?.unwrap_or(false);
+    // What a client does not say about a server of its own, is `always`.
+    let approval_echo = approval_echo.or_else(|| url.is_some().then(|| json!("always")));
+    let (url, origin) = url.unzip();
+    let echo = json!({
+        "type": "mcp",
+        "server_label": label,
+        "server_description": description,
+        "server_url": origin,
+        "allowed_tools": allowed_echo,
+        "require_approval": approval_echo,
+        "defer_loading": defer_loading,
+        "headers": null,
+        "authorization": null,
+    });
+    let entry = McpEntry {
+        label,
+        description,
+        address: url.map(|url| McpAddress {
+            url,
+            headers,
+            bearer,
+        }),
+        allowed,
+        approval,
+        defer_loading,
+    };
+    Ok((entry, echo))
+}
+
+fn label(value: Value, path: &str) -> Read<String> {
+    let label = Name.read(value, path)?;
+    if label == "haft" {
+        let message = format!("`{path}` is `haft`, which means this server itself: use another");
+        return Err(invalid(path, message));
+    }
+    Ok(label)
+}
+
+/// Credentials are for a server that the request brings along, and each is said once.
+fn check_credentials(
+    fields: &Fields,
+    has_url: bool,
+    has_token: bool,
+    headers: &BTreeMap<String, Secret>,
+) -> Read<()> {
+    let is_authorization = |name: &String| name.eq_ignore_ascii_case("authorization");
+    if has_token && headers.keys().any(is_authorization) {
         let at = fields.at("authorization");
         return Err(invalid(
             &at,
             format!("`{at}` is given, and `headers` has an `Authorization` too: keep one of them"),
         ));
     }
-    let allowed = fields.get("allowed_tools", filter)?;
-    let approval = fields.get("require_approval", approval)?;
-    let is_deferred = fields.get("defer_loading", Flag)?.unwrap_or(false);
-    // What a client does not say about a server of its own, is `always`.
-    let approval = approval.or_else(|| origin.is_some().then(|| json!("always")));
-    Ok(json!({
-        "type": "mcp",
-        "server_label": label,
-        "server_description": description,
-        "server_url": origin,
-        "allowed_tools": allowed,
-        "require_approval": approval,
-        "defer_loading": is_deferred,
-        "headers": null,
-        "authorization": null,
-    }))
+    let unused = match (has_token, headers.is_empty()) {
+        _ if has_url => None,
+        (true, _) => Some("authorization"),
+        (false, false) => Some("headers"),
+        (false, true) => None,
+    };
+    let Some(key) = unused else {
+        return Ok(());
+    };
+    // Sent to a server of the operator's, they would replace credentials that are not the client's.
+    let at = fields.at(key);
+    let message = format!(
+        "`{at}` is given without `server_url`: a server of the configuration has its own; add \
+         `server_url`, or leave it out"
+    );
+    Err(invalid(&at, message))
+}
+
+fn token(value: Value, path: &str) -> Read<Secret> {
+    let token = Text.read(value, path)?;
+    if token.is_empty() || HeaderValue::try_from(format!("Bearer {token}")).is_err() {
+        let message = format!("`{path}` cannot be sent as a bearer token: check it");
+        return Err(invalid(path, message));
+    }
+    Ok(Secret::new(token))
 }
 
 /// Leaves of the `mcp` entries in a list of definitions only what may be stored.
-pub(super) fn cut_secrets(definitions: &mut Value) {
+pub(crate) fn cut_secrets(definitions: &mut Value) {
     for definition in definitions.as_array_mut().into_iter().flatten() {
         let Some(members) = definition.as_object_mut() else {
             continue;
@@ -81,9 +140,9 @@ pub(super) fn cut_secrets(definitions: &mut Value) {
     }
 }
 
-/// An address that could be a server's, cut to its origin. Whether it may be reached is not
-/// decided here.
-fn server_url(value: Value, path: &str) -> Read<String> {
+/// An address that could be a server's, and its origin. Whether it may be reached is not decided
+/// here.
+fn server_url(value: Value, path: &str) -> Read<(Url, String)> {
     let text = Text.read(value, path)?;
     let uri: Option<Uri> = text.parse().ok();
     let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
@@ -95,7 +154,8 @@ fn server_url(value: Value, path: &str) -> Read<String> {
         )
         .at(path));
     }
-    uri.as_ref().and_then(origin).ok_or_else(|| {
+    let origin = uri.as_ref().and_then(origin);
+    Url::parse(&text).ok().zip(origin).ok_or_else(|| {
         invalid(
             path,
             format!("`{path}` is no address of a server: write it as `https://host/path`"),
@@ -110,28 +170,35 @@ fn origin(uri: &Uri) -> Option<String> {
     Some(format!("{scheme}://{host}{}", port.unwrap_or_default()))
 }
 
-/// The names of the headers.
-fn headers(value: Value, path: &str) -> Read<Vec<String>> {
+fn headers(value: Value, path: &str) -> Read<BTreeMap<String, Secret>> {
     let headers = Object.read(value, path)?.rest();
-    headers
-        .into_iter()
-        .map(|(name, value)| {
-            Text.read(value, &format!("{path}.{}", haft_core::cut(&name)))?;
-            Ok(name)
-        })
-        .collect()
+    let headers = headers.into_iter().map(|(name, value)| {
+        let at = format!("{path}.{}", haft_core::cut(&name));
+        let value = Text.read(value, &at)?;
+        if HeaderName::try_from(&name).is_err() || HeaderValue::try_from(&value).is_err() {
+            return Err(invalid(
+                &at,
+                format!("`{at}` is no header that can be sent: check it"),
+            ));
+        }
+        Ok((name, Secret::new(value)))
+    });
+    headers.collect()
 }
 
-/// Some of the server's tools: by their names, or by what they do.
-fn filter(value: Value, path: &str) -> Read<Value> {
-    match &value {
-        Value::Array(_) => {
-            ListOf(Text).read(value.clone(), path)?;
-        }
+/// Some of the server's tools: by their names, or by what they do. Gives the value back.
+fn filter(value: Value, path: &str) -> Read<(ToolFilter, Value)> {
+    let filter = match &value {
+        Value::Array(_) => ToolFilter {
+            names: Some(ListOf(Text).read(value.clone(), path)?),
+            read_only: None,
+        },
         Value::Object(_) => {
             let mut fields = Object.read(value.clone(), path)?;
-            fields.get("tool_names", ListOf(Text))?;
-            fields.get("read_only", Flag)?;
+            ToolFilter {
+                names: fields.get("tool_names", ListOf(Text))?,
+                read_only: fields.get("read_only", Flag)?,
+            }
         }
         _ => {
             return Err(wrong_type(
@@ -140,20 +207,24 @@ fn filter(value: Value, path: &str) -> Read<Value> {
                 &value,
             ));
         }
-    }
-    Ok(value)
+    };
+    Ok((filter, value))
 }
 
-/// Which calls need a person's word.
-fn approval(value: Value, path: &str) -> Read<Value> {
-    match &value {
-        Value::String(_) => {
-            Word(&["always", "never"]).read(value.clone(), path)?;
-        }
+/// Which calls need a person's word. Gives the value back.
+fn approval(value: Value, path: &str) -> Read<(ApprovalWish, Value)> {
+    let wish = match &value {
+        Value::String(_) => match Word(&["always", "never"]).read(value.clone(), path)? {
+            "never" => ApprovalWish::Never,
+            _ => ApprovalWish::Always,
+        },
         Value::Object(_) => {
             let mut fields = Object.read(value.clone(), path)?;
-            fields.get("always", filter)?;
-            fields.get("never", filter)?;
+            let only = |(filter, _): (ToolFilter, Value)| filter;
+            ApprovalWish::By {
+                always: fields.get("always", filter)?.map(only),
+                never: fields.get("never", filter)?.map(only),
+            }
         }
         _ => {
             return Err(wrong_type(
@@ -162,6 +233,6 @@ fn approval(value: Value, path: &str) -> Read<Value> {
                 &value,
             ));
         }
-    }
-    Ok(value)
+    };
+    Ok((wish, value))
 }

@@ -55,7 +55,7 @@ impl RequestTool {
         let is_deferred = match &self.kind {
             RequestToolKind::Function(function) => function.defer_loading,
             RequestToolKind::Custom(custom) => custom.defer_loading,
-            RequestToolKind::Mcp(config) => config.get("defer_loading") == Some(&json!(true)),
+            RequestToolKind::Mcp(entry) => entry.defer_loading,
             RequestToolKind::Namespace {
                 defer_loading,
                 tools,
@@ -75,9 +75,7 @@ impl RequestTool {
         match &mut self.kind {
             RequestToolKind::Function(function) => function.defer_loading = false,
             RequestToolKind::Custom(custom) => custom.defer_loading = false,
-            RequestToolKind::Mcp(config) => {
-                config.shift_remove("defer_loading");
-            }
+            RequestToolKind::Mcp(entry) => entry.defer_loading = false,
             RequestToolKind::Namespace {
                 defer_loading,
                 tools,
@@ -105,10 +103,7 @@ impl RequestTool {
                     .try_for_each(|tool| tool.check_new(Some(name), seen));
             }
             RequestToolKind::ToolSearch { .. } => ("hosted", "tool_search", "type"),
-            RequestToolKind::Mcp(config) => {
-                let label = config.get("server_label").and_then(Value::as_str);
-                ("mcp", label.unwrap_or_default(), "server_label")
-            }
+            RequestToolKind::Mcp(entry) => ("mcp", entry.label.as_str(), "server_label"),
             RequestToolKind::Hosted { tool_type, .. } => ("hosted", tool_type.as_str(), "type"),
         };
         if seen.insert((namespace, kind, name)) {
@@ -138,9 +133,8 @@ fn read_tool(value: Value, path: &str, words: &Vocabulary<'_>) -> Read<RequestTo
         "namespace" => (namespace(fields, words)?, value),
         "tool_search" => (tool_search(fields, words)?, value),
         "mcp" => {
-            let config = into_map(value);
-            let echo = read_mcp(&config, path)?;
-            (RequestToolKind::Mcp(config), echo)
+            let (entry, echo) = read_mcp(into_map(value), path)?;
+            (RequestToolKind::Mcp(Box::new(entry)), echo)
         }
         other => {
             let bare = other.strip_prefix("openai:").unwrap_or(other);

@@ -145,10 +145,13 @@ fn the_echo_of_an_mcp_server_holds_no_secret() {
             "headers": null, "authorization": null})
     );
     assert!(!format!("{tool:?}").contains("hush"));
-    assert_eq!(
-        tool.kind,
-        RequestToolKind::Mcp(given.as_object().unwrap().clone())
-    );
+    let RequestToolKind::Mcp(entry) = tool.kind else {
+        panic!("{:?}", tool.kind)
+    };
+    let address = entry.address.unwrap();
+    assert_eq!(address.bearer.unwrap().expose(), "hush");
+    assert_eq!(address.headers["X-Key"].expose(), "hush");
+    assert_eq!(address.url.query(), Some("token=hush"));
 }
 
 #[test]
@@ -231,6 +234,11 @@ fn secrets_stay_out_of_every_message() {
         json!({"type": "mcp", "server_label": "a", "server_url": "hush hush"}),
         json!({"type": "mcp", "server_label": "a", "server_url": "ftp://hush"}),
         json!({"type": "mcp", "server_label": "a", "authorization": ["hush"]}),
+        json!({"type": "mcp", "server_label": "a", "authorization": "hush"}),
+        json!({"type": "mcp", "server_label": "a", "server_url": "https://a.example/hush",
+            "authorization": "hush\n"}),
+        json!({"type": "mcp", "server_label": "a", "server_url": "https://a.example/hush",
+            "headers": {"X": "hush\n"}}),
         json!({"type": "mcp", "server_label": "a", "headers": {"X": ["hush"]}}),
         json!({"type": "mcp", "server_label": "a", "authorization": "hush",
             "headers": {"Authorization": "hush"}}),

@@ -475,7 +475,6 @@ async fn a_tool_that_nobody_provides_is_refused_and_never_forwarded() {
         let behind = backend([]).await;
         let served = kind.setup(&behind).serve().await;
         for tool in [
-            json!({"type": "mcp", "server_label": "air", "server_url": "https://example.org/mcp"}),
             json!({"type": "code_interpreter", "container": {"type": "auto"}}),
             json!({"type": "haft:nobody"}),
             json!({"type": "other:thing"}),
@@ -491,6 +490,11 @@ async fn a_tool_that_nobody_provides_is_refused_and_never_forwarded() {
                 "{message}"
             );
         }
+        let nobody = json!({"type": "mcp", "server_label": "nobody"});
+        let body = json!({"input": "go", "tools": [function("look"), nobody]});
+        let answer = served.post("/responses", body).await;
+        let expected = (400, "mcp_server_not_allowed", Some("tools[1].server_label"));
+        assert_eq!(answer.error(), expected);
         assert_eq!(behind.received().len(), 0);
     }
 }

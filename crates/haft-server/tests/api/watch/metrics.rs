@@ -177,8 +177,8 @@ async fn repaired_arguments_are_counted_as_such() {
         .await;
     let scrape = server.scrape().await;
     scrape.assert(r#"haft_hydrations_total{outcome="repaired"}"#, 1.0);
-    // A repaired call needs somebody's word, and there is nobody.
-    let sample = r#"haft_tool_calls_total{kind="haft:echo",outcome="not_approved"}"#;
+    // A repaired call needs somebody's word, and waits for it.
+    let sample = r#"haft_tool_calls_total{kind="haft:echo",outcome="suspended"}"#;
     scrape.assert(sample, 1.0);
 }
 

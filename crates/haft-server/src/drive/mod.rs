@@ -1,22 +1,19 @@
 //! A run under way: its events go to whoever follows, its end into the store, then the end is told.
 
+mod follower;
+mod listener;
+mod place;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::task::{Context, Poll};
-use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use haft_core::{
-    Alongside, BoxFuture, Cancel, Conversation, ModelErrorKind, Owner, StoreError, StoredItem,
-    StoredResponse, Usage,
-};
+use haft_core::{Alongside, Conversation, ModelErrorKind, Usage};
 use haft_engine::{End, EventKind, FailedReason, Outcome, RunStream, Session, Step};
-use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc;
 
 use crate::access::RunPermit;
-use crate::app::{App, ConversationLock, now, store_failed};
+use crate::app::{App, ConversationLock, now};
 use crate::compaction::{Compaction, Halt, item_of};
 use crate::durable::{Durable, RunSoFar, items_in_common};
 use crate::error::{ApiError, ErrorCode};
@@ -24,33 +21,19 @@ use crate::history::Record;
 use crate::lifetime::stopped;
 use crate::orphans::settle_broken;
 use crate::plan::Plan;
-use crate::stream::{Finished, OutputItem, Translator, WireEvent};
+use crate::stream::{OutputItem, Translator, WireEvent};
 use crate::truncate::shorter;
 use crate::watch::RunWatch;
 use crate::wire::{ResponseResource, Truncation};
 
-/// How long somebody who does not read may hold up a run.
-pub(crate) const MAX_STALL: Duration = Duration::from_mins(2);
+pub(crate) use follower::Follower;
+use listener::Listener;
+pub(crate) use listener::{Commitment, MAX_STALL, Signal};
+pub(crate) use place::Place;
+use place::{Kept, keep};
 
 /// How often a request is repeated with less of its context.
 const MAX_SHORTENINGS: usize = 8;
-
-/// How often a store that has too much to write is asked to store a response.
-const STORE_TRIES: u32 = 20;
-
-/// The pause between two of these times.
-const STORE_PAUSE: Duration = Duration::from_millis(250);
-
-/// What a follower hears.
-pub(crate) enum Signal {
-    Events(Vec<WireEvent>),
-    /// The model has begun to answer: whatever comes now is part of the response.
-    Answering,
-    /// There will be no response.
-    Refused(ApiError),
-    /// The response is stored and told.
-    Ended(Box<Ended>),
-}
 
 /// A response that is over.
 #[derive(Debug, Clone)]
@@ -73,109 +56,6 @@ impl Ended {
         }
         records
     }
-}
-
-/// Whether a response has begun or was refused: it is one or the other.
-#[derive(Debug, Default)]
-pub(crate) struct Commitment(AtomicU8);
-
-impl Commitment {
-    const OPEN: u8 = 0;
-    const BEGUN: u8 = 1;
-    const REFUSED: u8 = 2;
-
-    /// Says that the response has begun; false if it was refused.
-    pub(crate) fn begin(&self) -> bool {
-        self.decide(Self::BEGUN)
-    }
-
-    /// Says that there will be none; false if it has begun.
-    fn refuse(&self) -> bool {
-        self.decide(Self::REFUSED)
-    }
-
-    fn decide(&self, for_what: u8) -> bool {
-        let decided =
-            self.0
-                .compare_exchange(Self::OPEN, for_what, Ordering::AcqRel, Ordering::Acquire);
-        decided.map_or_else(|now| now == for_what, |_| true)
-    }
-}
-
-/// The one who hears of a run that ends when he goes away.
-///
-/// The run goes on as far as he listens: it has no task of its own unless he leaves before its end.
-pub(crate) struct Follower {
-    app: Arc<App>,
-    /// None when it is over.
-    run: Option<BoxFuture<'static, ()>>,
-    signals: mpsc::Receiver<Signal>,
-    pub(crate) commitment: Arc<Commitment>,
-    cancel: Cancel,
-}
-
-impl Follower {
-    pub(crate) async fn next(&mut self) -> Option<Signal> {
-        std::future::poll_fn(|cx| self.poll_next(cx)).await
-    }
-
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Signal>> {
-        loop {
-            // What is said waits for nobody: the run goes on when everything of it is heard.
-            if let Ok(signal) = self.signals.try_recv() {
-                return Poll::Ready(Some(signal));
-            }
-            let Some(run) = &mut self.run else {
-                return Poll::Ready(None);
-            };
-            let polled = AssertUnwindSafe(|| run.as_mut().poll(cx));
-            match std::panic::catch_unwind(polled) {
-                Ok(Poll::Ready(())) => self.run = None,
-                Ok(Poll::Pending) if self.signals.is_empty() => return Poll::Pending,
-                Ok(Poll::Pending) => {}
-                Err(panic) => {
-                    let panic = haft_core::panic_text(&*panic);
-                    tracing::error!(panic, "a run broke");
-                    self.run = None;
-                }
-            }
-        }
-    }
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-        // What he leaves behind comes to its end, and is stored if it is to be.
-        if let Some(run) = self.run.take()
-            && tokio::runtime::Handle::try_current().is_ok()
-        {
-            self.app.lifetime.spawn(run);
-        }
-    }
-}
-
-/// Who hears of a run.
-enum Listener {
-    /// Somebody who is there.
-    Follower {
-        signals: mpsc::Sender<Signal>,
-        commitment: Arc<Commitment>,
-        wants_events: bool,
-        /// Whether he has gone, or has not read for so long that it comes to the same.
-        is_gone: bool,
-    },
-    /// Whoever comes.
-    Live(Durable),
-}
-
-/// Where a response is kept.
-pub(crate) struct Place {
-    pub(crate) owner: Owner,
-    pub(crate) previous: Option<String>,
-    pub(crate) conversation: Option<String>,
-    pub(crate) input: Vec<StoredItem>,
-    pub(crate) is_stored: bool,
 }
 
 /// A run with everything around it.
@@ -344,6 +224,7 @@ impl Job {
                 None => Ran::PutAway,
             });
         }
+        self.open_up(listener).await;
         if let Some(compaction) = self.compaction.take() {
             let goes_on = compaction.goes_on();
             let compacting = RunWatch::compacting();
@@ -366,7 +247,7 @@ impl Job {
             if !goes_on {
                 return Ok(Ran::Ended(End::Completed, usage));
             }
-            conversation = self.plan.conversation_of(&carried.pieces);
+            conversation = self.plan.conversation_of(&carried.pieces)?;
             conversation = self.plan.fit(conversation)?;
         }
         let in_front = self.translator.finished_items();
@@ -399,6 +280,27 @@ impl Job {
             "the context is too long for the model, however much of it is left out",
         )
         .at("input"))
+    }
+
+    /// Tells what stands in front of everything that the model says.
+    async fn open_up(&mut self, listener: &mut Listener) {
+        let opening = &self.plan.opening;
+        if opening.is_empty() {
+            return;
+        }
+        if let Listener::Live(durable) = listener {
+            // The next checkpoint knows of it.
+            durable.hold();
+        }
+        let mut events = Vec::new();
+        for listing in &opening.listings {
+            events.extend(self.translator.add_listing(listing));
+        }
+        for (call_id, call) in &opening.allowed {
+            events.extend(self.translator.add_allowed(call_id, call.clone()));
+        }
+        listener.answering(&self.plan.cancel).await;
+        listener.tell(events, &self.plan.cancel).await;
     }
 
     /// Runs the engine once and tells what happens. No outcome if the run was put away.
@@ -453,7 +355,12 @@ impl Job {
 
     async fn hear(&mut self, event: EventKind, listener: &mut Listener) {
         match listener {
-            Listener::Live(durable) => durable.foresee(&event),
+            Listener::Live(durable) => {
+                durable.foresee(&event);
+                if self.translator.opens_with(&event) {
+                    durable.hold();
+                }
+            }
             Listener::Follower { .. } if matches!(event, EventKind::AnswerStarted) => {
                 listener.answering(&self.plan.cancel).await;
             }
@@ -516,197 +423,5 @@ fn record_of(item: &OutputItem) -> Record {
         item: serde_json::from_value(item.json.clone())
             .unwrap_or(haft_core::Item::Other(serde_json::Map::new())),
         param: None,
-    }
-}
-
-/// A response that is over, and whether it and its last events are written down.
-struct Kept {
-    finished: Finished,
-    is_written: bool,
-}
-
-/// Stores a finished response before anybody is told; one that cannot be stored has failed.
-async fn keep(
-    app: &App,
-    place: &Place,
-    finished: Finished,
-    trace: Option<Box<RawValue>>,
-    durable: Option<&Durable>,
-) -> Kept {
-    if !place.is_stored {
-        return Kept {
-            finished,
-            is_written: false,
-        };
-    }
-    let is_whole = !matches!(
-        finished.resource.status,
-        crate::wire::ResponseStatus::Failed | crate::wire::ResponseStatus::Cancelled
-    );
-    let alongside = Alongside {
-        append_to: place.conversation.clone().filter(|_| is_whole),
-        events: durable.map_or_else(Vec::new, |durable| durable.stored(&finished.events)),
-        trace,
-        ..Alongside::default()
-    };
-    let mut tries = 1;
-    loop {
-        let Some(response) = place.response(&finished.resource, &finished.items, true) else {
-            return Kept {
-                finished,
-                is_written: false,
-            };
-        };
-        let put = app
-            .store
-            .put_response(&place.owner, response, alongside.clone());
-        match put.await {
-            Ok(_) => {
-                return Kept {
-                    finished,
-                    is_written: true,
-                };
-            }
-            // What took minutes to make is worth some seconds of waiting.
-            Err(StoreError::Busy) if tries < STORE_TRIES => {
-                tries += 1;
-                tokio::time::sleep(STORE_PAUSE).await;
-            }
-            Err(error) => {
-                return Kept {
-                    finished: finished.unstored(&store_failed(error)),
-                    is_written: false,
-                };
-            }
-        }
-    }
-}
-
-impl Place {
-    /// The record of a response; none if it cannot be written as JSON, which cannot happen.
-    pub(crate) fn response(
-        &self,
-        resource: &ResponseResource,
-        items: &[OutputItem],
-        is_finished: bool,
-    ) -> Option<StoredResponse> {
-        let output = items.iter().map(|item| {
-            Some(StoredItem {
-                id: item.id.clone(),
-                json: to_raw_value(&item.json).ok()?,
-            })
-        });
-        Some(StoredResponse {
-            id: resource.id.clone(),
-            previous: self.previous.clone(),
-            created_at: resource.created_at,
-            is_finished,
-            resource: to_raw_value(resource).ok()?,
-            input: self.input.clone(),
-            output: output.collect::<Option<_>>()?,
-        })
-    }
-}
-
-impl Listener {
-    async fn tell(&mut self, events: Vec<WireEvent>, cancel: &Cancel) {
-        match self {
-            Self::Follower {
-                wants_events: true, ..
-            } => self.send(Signal::Events(events), cancel).await,
-            Self::Follower { .. } => {}
-            Self::Live(durable) => durable.tell(events),
-        }
-    }
-
-    fn durable(&self) -> Option<&Durable> {
-        match self {
-            Self::Live(durable) => Some(durable),
-            Self::Follower { .. } => None,
-        }
-    }
-
-    /// The end of a response with everything that was held back, so that all of it is written in one
-    /// step, behind what was told before.
-    async fn gather(&mut self, mut finished: Finished) -> Finished {
-        if let Self::Live(durable) = self {
-            let mut events = durable.take_held();
-            events.append(&mut finished.events);
-            finished.events = events;
-            durable.live.flushed().await;
-        }
-        finished
-    }
-
-    /// Whether the run is one that another process can go on with, and nobody wants it to stop.
-    fn may_be_put_away(&self) -> bool {
-        self.durable()
-            .is_some_and(|durable| !durable.live.is_unwanted())
-    }
-
-    /// Leaves the run to another process.
-    async fn put_away(&self) {
-        if let Self::Live(durable) = self {
-            durable.live.end().await;
-        }
-    }
-
-    async fn answering(&mut self, cancel: &Cancel) {
-        if let Self::Follower {
-            commitment,
-            wants_events: true,
-            ..
-        } = self
-        {
-            // Decided here and not where it is read: a run that breaks off at once must not be
-            // refused to somebody who was already told of its beginning.
-            commitment.begin();
-            self.send(Signal::Answering, cancel).await;
-        }
-    }
-
-    /// Decides that there will be no response; false if one has begun.
-    fn may_refuse(&self) -> bool {
-        match self {
-            Self::Follower { commitment, .. } => commitment.refuse(),
-            Self::Live(_) => false,
-        }
-    }
-
-    async fn refuse(&mut self, error: ApiError) {
-        self.send(Signal::Refused(error), &Cancel::new()).await;
-    }
-
-    async fn end(&mut self, events: Vec<WireEvent>, ended: Box<Ended>, cancel: &Cancel) {
-        match self {
-            Self::Follower { .. } => {
-                self.tell(events, cancel).await;
-                self.send(Signal::Ended(ended), cancel).await;
-            }
-            Self::Live(durable) => durable.end(events, false).await,
-        }
-    }
-
-    /// Hands a signal on. Who does not read for too long has gone, and is not waited for again.
-    async fn send(&mut self, signal: Signal, cancel: &Cancel) {
-        let Self::Follower {
-            signals, is_gone, ..
-        } = self
-        else {
-            return;
-        };
-        if *is_gone {
-            return;
-        }
-        let sent = match signals.try_send(signal) {
-            Err(mpsc::error::TrySendError::Full(signal)) => {
-                signals.send_timeout(signal, MAX_STALL).await.is_ok()
-            }
-            sent => sent.is_ok(),
-        };
-        if !sent {
-            *is_gone = true;
-            cancel.cancel();
-        }
     }
 }

@@ -1,0 +1,201 @@
+//! The tools of a server of a pool: read when they are needed, kept when they cannot be.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::memory::place;
+use super::super::tools::{ServerTools, pin_of, written};
+use super::{Listed, Server, is_gone};
+use crate::error::{Era, McpError};
+use crate::listing::ToolList;
+use crate::pins::{Compared, Standing};
+use crate::settings::Pin;
+use crate::tool::Diagnostic;
+
+/// A list of a server that tells no changes is believed at least this long.
+const FRESH_AT_LEAST: Duration = Duration::from_secs(10);
+
+/// Where an older list is at hand, nobody waits longer than this for the newer one.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Server {
+    /// The tools. The server is connected to if it has to be; where that fails, or takes longer than two
+    /// seconds, those that are known from before are the answer, and it is an error only if there are
+    /// none.
+    pub async fn tools(self: &Arc<Self>) -> Result<Arc<ServerTools>, McpError> {
+        self.touch();
+        if let Some(tools) = self.fresh_tools() {
+            return Ok(tools);
+        }
+        let Some(known) = self.known_tools() else {
+            return self.refresh().await;
+        };
+        // The task goes on when nobody waits for it any more.
+        let server = Arc::clone(self);
+        let refreshing = tokio::spawn(async move { server.refresh().await });
+        match tokio::time::timeout(PATIENCE, refreshing).await {
+            Ok(Ok(Ok(tools))) => Ok(tools),
+            Ok(Ok(Err(error))) => {
+                tracing::warn!(server = %self.label(), %error, "the tools known from before are used");
+                Ok(known)
+            }
+            Ok(Err(_)) | Err(_) => Ok(known),
+        }
+    }
+
+    /// Reads the tools anew, now. What is known from before stays where that fails.
+    pub async fn refresh(self: &Arc<Self>) -> Result<Arc<ServerTools>, McpError> {
+        let asked_at = Instant::now();
+        let _refreshing = self.refreshing.lock().await;
+        // Whoever read it while this one waited read it late enough.
+        if let Some(tools) = self.read_since(asked_at) {
+            return Ok(tools);
+        }
+        let mut connection = self.connection().await?;
+        let list = match connection.list_tools().await {
+            Err(error) if is_gone(&error) => {
+                self.discard(&connection);
+                connection = self.connection().await?;
+                connection.list_tools().await
+            }
+            answer => answer,
+        };
+        let list = match list {
+            Ok(list) => list,
+            Err(error) => {
+                if is_gone(&error) {
+                    self.discard(&connection);
+                }
+                return Err(error);
+            }
+        };
+        Ok(self.take_list(list, connection.era()).await)
+    }
+
+    /// What of a list may be used from now on.
+    async fn take_list(self: &Arc<Self>, list: ToolList, era: Era) -> Arc<ServerTools> {
+        let server = Arc::clone(self);
+        let taken = tokio::task::spawn_blocking(move || server.take_list_blocking(list, era)).await;
+        match taken {
+            Ok(tools) => tools,
+            // The runtime is going down, or a bug: what is known stays.
+            Err(_) => self.known_tools().unwrap_or_default(),
+        }
+    }
+
+    fn take_list_blocking(&self, list: ToolList, era: Era) -> Arc<ServerTools> {
+        let settings = self.settings();
+        let before = self.known_tools();
+        let tools = match self.compare(&list) {
+            Ok(compared) => {
+                ServerTools::of_list(list, settings, compared.as_ref(), before.as_deref())
+            }
+            // Nobody can say what was accepted.
+            Err(problem) => {
+                let known = before.as_deref().cloned().unwrap_or_default();
+                ServerTools {
+                    is_live: true,
+                    diagnostics: vec![problem],
+                    ..known
+                }
+            }
+        };
+        let tools = Arc::new(tools);
+        if let Some(memory) = &self.parts.memory {
+            let is_known = before
+                .as_ref()
+                .is_some_and(|it| it.shows_the_same(&tools) && it.is_live);
+            if !is_known {
+                memory.keep(settings, era, Some(&tools.tools));
+            }
+        }
+        for diagnostic in &tools.diagnostics {
+            tracing::warn!(server = %settings.label, "{diagnostic}");
+        }
+        let has_changed = before.is_none_or(|it| !it.shows_the_same(&tools));
+        let mut listed = self.listed.write().unwrap_or_else(PoisonError::into_inner);
+        *listed = Listed {
+            tools: Some(Arc::clone(&tools)),
+            read_at: Some(Instant::now()),
+        };
+        drop(listed);
+        if has_changed {
+            let _ = self.parts.changes.send(self.label().as_str().into());
+        }
+        tools
+    }
+
+    /// How the list stands to what was accepted; nothing where nothing is pinned.
+    fn compare(&self, list: &ToolList) -> Result<Option<Compared>, Diagnostic> {
+        let settings = self.settings();
+        let pin = pin_of(settings);
+        let Some(pins) = self.parts.pins.as_ref().filter(|_| pin != Pin::Off) else {
+            return Ok(None);
+        };
+        let definitions: Vec<_> = list.tools.iter().map(written).collect();
+        let label = settings.label.as_str();
+        match pins.compare(label, &place(settings), &definitions) {
+            Ok(compared) => {
+                tell_changes(label, pin, &compared);
+                Ok(Some(compared))
+            }
+            Err(error) => {
+                tracing::error!(server = label, %error, "the pinned definitions cannot be used");
+                if pin != Pin::Hold {
+                    return Ok(None);
+                }
+                Err(Diagnostic {
+                    tool: None,
+                    is_left_out: false,
+                    problem: format!("nothing new is used, because {error}"),
+                })
+            }
+        }
+    }
+
+    /// The tools, if they were read a moment ago or the server tells when they change.
+    fn fresh_tools(&self) -> Option<Arc<ServerTools>> {
+        let tells = self
+            .connected()
+            .is_some_and(|connection| connection.identity().tells_changes);
+        let listed = self.listed.read().unwrap_or_else(PoisonError::into_inner);
+        let tools = listed.tools.as_ref()?;
+        let age = listed.read_at?.elapsed();
+        let is_fresh = age < tools.ttl.max(FRESH_AT_LEAST) || tells;
+        is_fresh.then(|| Arc::clone(tools))
+    }
+
+    fn read_since(&self, instant: Instant) -> Option<Arc<ServerTools>> {
+        let listed = self.listed.read().unwrap_or_else(PoisonError::into_inner);
+        let is_late_enough = listed.read_at.is_some_and(|at| at > instant);
+        listed.tools.clone().filter(|_| is_late_enough)
+    }
+
+    /// Lets the next use of the list read it anew.
+    pub(in crate::pool) fn expire(&self) {
+        let mut listed = self.listed.write().unwrap_or_else(PoisonError::into_inner);
+        listed.read_at = None;
+    }
+}
+
+fn tell_changes(label: &str, pin: Pin, compared: &Compared) {
+    for (tool, standing) in &compared.standings {
+        let (what, differences) = match standing {
+            Standing::Same => continue,
+            Standing::New => ("is new", None),
+            Standing::Changed(differences) => ("has changed", Some(differences)),
+        };
+        let differences = differences.into_iter().flatten();
+        let differences: Vec<_> = differences.map(ToString::to_string).collect();
+        let differences = differences.join("\n");
+        let tool = haft_core::cut(&crate::text::visible(tool));
+        if pin == Pin::Hold {
+            tracing::warn!(server = label, tool, %differences,
+                "the tool {what} and is held back: look at it, then run `haft mcp accept {label}`");
+        } else {
+            tracing::warn!(server = label, tool, %differences, "the tool {what}");
+        }
+    }
+}

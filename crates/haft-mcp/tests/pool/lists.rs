@@ -1,0 +1,191 @@
+//! Lists: read when they are needed, remembered, refreshed.
+
+use std::time::{Duration, Instant};
+
+use haft_mcp::State;
+use serde_json::json;
+
+use crate::kit::{Place, call, names, tool, tools, until};
+
+#[tokio::test]
+async fn nothing_is_started_before_it_is_needed() {
+    let place = Place::new();
+    let pool = place.pool();
+    let one = pool.add(place.fake("one", &["modern"])).unwrap();
+    pool.add(place.fake("two", &["modern"])).unwrap();
+    pool.warm();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!((one.state(), place.starts()), (State::Configured, 0));
+    assert_eq!(
+        call(&one, "echo", json!({"a": 1})).await.unwrap(),
+        r#"{"a":1}"#
+    );
+    assert_eq!(place.starts(), 1);
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_warm_server_is_there_before_it_is_asked_and_comes_back_by_itself() {
+    let place = Place::new();
+    let pool = place.pool();
+    let mut settings = place.fake("warm", &["modern"]);
+    settings.warm = true;
+    let server = pool.add(settings).unwrap();
+    pool.warm();
+    until("it connects", || server.connected().is_some()).await;
+    call(&server, "die", json!({})).await.unwrap_err();
+    until("it comes back", || server.connected().is_some()).await;
+    assert_eq!(place.starts(), 2);
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn the_list_of_the_last_process_is_known_without_connecting() {
+    let place = Place::new();
+    let settings = || place.fake("files", &["legacy", "tools=3"]);
+    let pool = place.pool();
+    let server = pool.add(settings()).unwrap();
+    assert_eq!(names(&*tools(&server).await), ["t0", "t1", "t2"]);
+    pool.close().await;
+
+    let pool = place.pool();
+    let server = pool.add(settings()).unwrap();
+    assert_eq!(server.state(), State::Known);
+    let known = server.known_tools().unwrap();
+    assert_eq!(names(&known), ["t0", "t1", "t2"]);
+    assert!(!known.is_live);
+    assert_eq!(place.starts(), 1);
+    // Another command under the same label is another server.
+    let pool = place.pool();
+    let other = pool
+        .add(place.fake("files", &["legacy", "tools=4"]))
+        .unwrap();
+    assert_eq!(other.state(), State::Configured);
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_keeps_its_list_over_a_restart_and_its_calls_say_why() {
+    let place = Place::new();
+    let gone = place.file("gone");
+    let missing = format!("missing={}", gone.display());
+    let settings = || place.fake("files", &["modern", "tools=2", &missing]);
+    let pool = place.pool();
+    tools(&pool.add(settings()).unwrap()).await;
+    pool.close().await;
+
+    std::fs::write(&gone, "").unwrap();
+    let pool = place.pool();
+    let server = pool.add(settings()).unwrap();
+    assert_eq!(names(&*tools(&server).await), ["t0", "t1"]);
+    let error = call(&server, "t0", json!({})).await.unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("`files`") && text.contains("not now"),
+        "{text}"
+    );
+    assert!(matches!(server.state(), State::Failed { .. }));
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_change_that_is_told_is_seen_within_a_second_and_others_hear_of_it() {
+    for era in ["modern", "legacy"] {
+        let place = Place::new();
+        let pool = place.pool();
+        let mut settings = place.fake("files", &[era]);
+        settings.pin = Some(haft_mcp::Pin::Off);
+        let server = pool.add(settings).unwrap();
+        let before = tools(&server).await.tools.len();
+        let mut news = pool.changes();
+        call(&server, "change", json!({})).await.unwrap();
+        let told = Instant::now();
+        until("the new tool is listed", || {
+            server.known_tools().unwrap().tools.len() == before + 1
+        })
+        .await;
+        assert!(told.elapsed() < Duration::from_secs(2), "{era}");
+        let changed = tokio::time::timeout(Duration::from_secs(5), news.recv());
+        assert_eq!(&*changed.await.unwrap().unwrap(), "files", "{era}");
+        let after = server.known_tools().unwrap();
+        assert_eq!(after.tools[before].name, "extra_0", "{era}");
+        pool.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_storm_of_notices_is_few_refreshes() {
+    let place = Place::new();
+    let pool = place.pool();
+    let server = pool.add(place.fake("files", &["modern"])).unwrap();
+    tools(&server).await;
+    call(&server, "storm", json!({})).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // Two lists at most for ten thousand notices, beside the first.
+    let connection = server.connected().unwrap();
+    let pages = connection
+        .call_tool(
+            "pages",
+            serde_json::Map::new(),
+            haft_mcp::CallOptions::default(),
+        )
+        .await
+        .unwrap();
+    let pages: usize = pages
+        .render(&haft_mcp::RenderOptions::default())
+        .output
+        .text_for_model()
+        .parse()
+        .unwrap();
+    assert!((2..=5).contains(&pages), "{pages} lists");
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_silent_server_holds_up_nobody_else() {
+    let place = Place::new();
+    let pool = place.pool();
+    let mut mute = place.fake("mute", &["never-reads"]);
+    mute.timeouts.connect = Duration::from_secs(3);
+    let mute = pool.add(mute).unwrap();
+    let quick = pool.add(place.fake("quick", &["modern"])).unwrap();
+    let started = Instant::now();
+    let (silent, listed) = tokio::join!(mute.tools(), async {
+        let listed = tools(&quick).await;
+        (listed, started.elapsed())
+    });
+    assert!(silent.is_err());
+    assert!(!listed.0.tools.is_empty());
+    assert!(listed.1 < Duration::from_secs(2), "{:?}", listed.1);
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_stale_list_is_read_anew_when_it_is_used() {
+    let place = Place::new();
+    let pool = place.pool();
+    let mut settings = place.listing("files", &json!([tool("a", "A.")]));
+    settings.pin = Some(haft_mcp::Pin::Off);
+    let server = pool.add(settings).unwrap();
+    assert_eq!(names(&*tools(&server).await), ["a"]);
+    place.list(&json!([tool("b", "B."), tool("a", "A.")]));
+    // The server said a minute, and says nothing of changes.
+    assert_eq!(names(&*tools(&server).await), ["a"]);
+    let refreshed = server.refresh().await.unwrap();
+    assert_eq!(names(&refreshed), ["a", "b"]);
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn servers_come_and_go_while_the_pool_is_used() {
+    let place = Place::new();
+    let pool = place.pool();
+    let server = pool.add(place.fake("one", &["modern"])).unwrap();
+    let taken = pool.add(place.fake("one", &["legacy"])).unwrap_err();
+    assert!(taken.to_string().contains("`one`"));
+    call(&server, "echo", json!({})).await.unwrap();
+    assert!(pool.remove("one").await);
+    assert!(!pool.remove("one").await);
+    assert!(pool.server("one").is_none());
+    let error = call(&server, "echo", json!({})).await.unwrap_err();
+    assert!(error.to_string().contains("taken out"), "{error}");
+}

@@ -1,0 +1,102 @@
+//! A server's list of tools as an item.
+
+use haft_core::Item;
+use haft_mcp::ToolDef;
+use serde_json::{Map, Value, json};
+
+use super::servers::ListedServer;
+use crate::history::Record;
+
+/// The type of the items.
+const KIND: &str = "mcp_list_tools";
+
+/// What became of asking a server for its tools, as the client is told.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Listing {
+    label: String,
+    outcome: Result<Vec<Value>, String>,
+}
+
+impl Listing {
+    pub(crate) fn of(server: &ListedServer) -> Self {
+        let outcome = match &server.tools {
+            Ok(tools) => Ok(tools.iter().map(|it| written(&it.tool)).collect()),
+            Err(problem) => Err(problem.clone()),
+        };
+        Self {
+            label: server.label.clone(),
+            outcome,
+        }
+    }
+
+    pub(crate) fn is_failed(&self) -> bool {
+        self.outcome.is_err()
+    }
+
+    /// Whether the newest list of this server in a history says the same.
+    pub(crate) fn is_known_in<'r>(
+        &self,
+        records: impl DoubleEndedIterator<Item = &'r Record>,
+    ) -> bool {
+        let Ok(tools) = &self.outcome else {
+            return false;
+        };
+        let mut lists = records.rev().filter_map(|record| match &record.item {
+            Item::Other(members) if record.item.kind() == KIND => Some(members),
+            _ => None,
+        });
+        let newest = lists.find(|members| {
+            let label = members.get("server_label").and_then(Value::as_str);
+            let is_whole = members.get("error").is_none_or(Value::is_null);
+            label == Some(&self.label) && is_whole
+        });
+        let known = newest.and_then(|members| members.get("tools")?.as_array());
+        known == Some(tools)
+    }
+
+    /// The item as it begins.
+    pub(crate) fn begun(&self, id: &str) -> Value {
+        json!({
+            "id": id, "type": KIND, "status": "in_progress",
+            "server_label": self.label, "tools": [], "error": null,
+        })
+    }
+
+    /// The item as it is done.
+    pub(crate) fn to_item(&self, id: &str) -> Value {
+        let mut item = self.begun(id);
+        match &self.outcome {
+            Ok(tools) => {
+                item["status"] = "completed".into();
+                item["tools"] = tools.clone().into();
+            }
+            Err(problem) => {
+                item["status"] = "failed".into();
+                item["error"] = problem.as_str().into();
+            }
+        }
+        item
+    }
+}
+
+fn written(tool: &ToolDef) -> Value {
+    let hints = [
+        ("readOnlyHint", tool.hints.read_only),
+        ("destructiveHint", tool.hints.destructive),
+        ("idempotentHint", tool.hints.idempotent),
+        ("openWorldHint", tool.hints.open_world),
+    ];
+    let hints = hints
+        .into_iter()
+        .filter_map(|(key, said)| Some((key.to_owned(), said?.into())));
+    let title = tool.title.iter();
+    let title = title.map(|title| ("title".to_owned(), title.as_str().into()));
+    let annotations: Map<String, Value> = title.chain(hints).collect();
+    let schema = tool.input_schema.as_ref().ok();
+    json!({
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": schema.map_or_else(|| json!({}), |schema| Value::clone(schema)),
+        "annotations": (!annotations.is_empty()).then_some(annotations),
+    })
+}

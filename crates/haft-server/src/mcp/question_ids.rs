@@ -1,0 +1,112 @@
+//! Ids of questions about calls, which nobody else can make.
+//!
+//! A client that keeps its own items sends the question back together with the answer. Its id is bound
+//! to whose question it is and what it asks, so that a yes is a yes to exactly that.
+
+use ring::hmac;
+use subtle::ConstantTimeEq as _;
+
+use crate::wire::new_id;
+
+const PREFIX: &str = "mcpr";
+const NONCE_DIGITS: usize = 16;
+const MARK_BYTES: usize = 16;
+
+/// Makes ids of questions of one owner, and knows them again.
+#[derive(Debug, Clone)]
+pub(crate) struct QuestionIds {
+    /// Never empty; the newest is the last.
+    keys: Vec<hmac::Key>,
+    owner: String,
+}
+
+impl QuestionIds {
+    pub(crate) fn new(keys: Vec<hmac::Key>, owner: &str) -> Self {
+        let owner = owner.to_owned();
+        Self { keys, owner }
+    }
+
+    /// The id of a new question.
+    pub(crate) fn next(&self, label: &str, name: &str, arguments: &str) -> String {
+        let random = new_id("");
+        let nonce: String = random
+            .chars()
+            .filter(|it| *it != '_')
+            .take(NONCE_DIGITS)
+            .collect();
+        let mark = self
+            .keys
+            .last()
+            .map(|key| self.mark(key, &nonce, [label, name, arguments]));
+        format!("{PREFIX}_{nonce}{}", mark.unwrap_or_default())
+    }
+
+    /// Whether this question was asked here, of this owner.
+    pub(crate) fn is_ours(&self, id: &str, label: &str, name: &str, arguments: &str) -> bool {
+        let rest = id
+            .strip_prefix(PREFIX)
+            .and_then(|rest| rest.strip_prefix('_'));
+        let Some((nonce, mark)) = rest.and_then(|rest| rest.split_at_checked(NONCE_DIGITS)) else {
+            return false;
+        };
+        self.keys.iter().any(|key| {
+            let own = self.mark(key, nonce, [label, name, arguments]);
+            own.as_bytes().ct_eq(mark.as_bytes()).into()
+        })
+    }
+
+    fn mark(&self, key: &hmac::Key, nonce: &str, asked: [&str; 3]) -> String {
+        let mut context = hmac::Context::with_key(key);
+        for part in [self.owner.as_str(), nonce].iter().chain(&asked) {
+            // With its length in front, no part can pass for the beginning of the next.
+            context.update(&(part.len() as u64).to_be_bytes());
+            context.update(part.as_bytes());
+        }
+        let tag = context.sign();
+        let mark = tag.as_ref().iter().take(MARK_BYTES);
+        mark.map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(seeds: &[u8], owner: &str) -> QuestionIds {
+        let keys = seeds
+            .iter()
+            .map(|seed| hmac::Key::new(hmac::HMAC_SHA256, &[*seed; 32]));
+        QuestionIds::new(keys.collect(), owner)
+    }
+
+    #[test]
+    fn an_id_holds_for_exactly_what_was_asked() {
+        let ours = ids(&[1], "a");
+        let id = ours.next("air", "find", "{}");
+        assert!(id.len() <= 64, "{id}");
+        assert!(ours.is_ours(&id, "air", "find", "{}"));
+        for (label, name, arguments) in [
+            ("sea", "find", "{}"),
+            ("air", "drop", "{}"),
+            ("air", "find", r#"{"a":1}"#),
+            ("airf", "ind", "{}"),
+        ] {
+            assert!(!ours.is_ours(&id, label, name, arguments));
+        }
+        assert!(!ids(&[1], "b").is_ours(&id, "air", "find", "{}"));
+        assert!(!ids(&[2], "a").is_ours(&id, "air", "find", "{}"));
+        assert!(!ours.is_ours("mcpr_1", "air", "find", "{}"));
+        assert!(!ours.is_ours("mcpr_00000000000000é0", "air", "find", "{}"));
+    }
+
+    #[test]
+    fn older_keys_are_known_and_no_id_comes_twice() {
+        let id = ids(&[1], "a").next("air", "find", "{}");
+        let rotated = ids(&[1, 2], "a");
+        assert!(rotated.is_ours(&id, "air", "find", "{}"));
+        assert_ne!(
+            rotated.next("air", "find", "{}"),
+            rotated.next("air", "find", "{}")
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! The servers of a request, each asked for its tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{join_all, try_join_all};
+use haft_mcp::{Guest, Label, NotAllowed, Server, ServerTools, SystemResolver, ToolDef};
+
+use crate::app::{App, Caller};
+use crate::context::Context;
+use crate::error::{ApiError, ErrorCode};
+use crate::toolkit::is_client_search;
+use crate::wire::{CreateRequest, McpAddress, McpEntry, RequestTool, RequestToolKind};
+
+/// How long the tools of a server are waited for. What takes longer is there for the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Somebody waits for a response.
+    OfRequest,
+    /// Everybody waits for the server to start.
+    OfStart,
+}
+
+impl Patience {
+    fn limit(self) -> Duration {
+        match self {
+            Self::OfRequest => Duration::from_secs(30),
+            Self::OfStart => Duration::from_secs(10),
+        }
+    }
+}
+
+/// A server that a request names, and its tools for this request.
+#[derive(Debug, Clone)]
+pub(crate) struct ListedServer {
+    pub(crate) label: String,
+    /// Why there are none, in words for the client.
+    pub(crate) tools: Result<Vec<OfferedTool>, String>,
+}
+
+/// A tool that the request may use.
+#[derive(Debug, Clone)]
+pub(crate) struct OfferedTool {
+    pub(crate) server: Arc<Server>,
+    pub(crate) tool: Arc<ToolDef>,
+    /// Whether a person is asked before each call.
+    pub(crate) asks: bool,
+}
+
+/// Where a server is to be found, or why it is not.
+enum Found {
+    Server(Arc<Server>),
+    Missing(String),
+}
+
+impl App {
+    /// The servers that a request names, in its order, all asked at once.
+    pub(crate) async fn mcp_servers(
+        &self,
+        caller: &Caller,
+        request: &CreateRequest,
+        context: &Context,
+        patience: Patience,
+    ) -> Result<Vec<ListedServer>, ApiError> {
+        // Nothing can be called.
+        if context.compacts_now {
+            return Ok(Vec::new());
+        }
+        let loaded = context.loaded();
+        let entries = entries(&request.tools, &loaded);
+        let found = entries
+            .iter()
+            .map(|(param, entry)| self.find(caller, param, entry));
+        let found = try_join_all(found).await?;
+        let listed = entries.iter().zip(found);
+        let listed = listed.map(|((_, entry), found)| list(entry, found, patience.limit()));
+        Ok(join_all(listed).await)
+    }
+
+    async fn find(
+        &self,
+        caller: &Caller,
+        param: &str,
+        entry: &McpEntry,
+    ) -> Result<Found, ApiError> {
+        let Some(address) = &entry.address else {
+            return match self.mcp.server(&entry.label) {
+                Some(server) => Ok(Found::Server(server)),
+                None => Err(unknown(param, &entry.label)),
+            };
+        };
+        let admitted = self.mcp_hosts.admit(&address.url, &SystemResolver).await;
+        let admitted = match admitted {
+            Ok(admitted) => admitted,
+            Err(problem @ NotAllowed::Unknown { .. }) => {
+                return Ok(Found::Missing(problem.to_string()));
+            }
+            Err(problem) => {
+                let error = ApiError::new(ErrorCode::McpServerNotAllowed, problem.to_string());
+                return Err(error.at(format!("{param}.server_url")));
+            }
+        };
+        let McpAddress {
+            headers, bearer, ..
+        } = address.clone();
+        let label = Label::from_request(&entry.label).map_err(|error| {
+            let param = format!("{param}.server_label");
+            ApiError::new(ErrorCode::InvalidValue, error.to_string()).at(param)
+        })?;
+        Ok(Found::Server(self.mcp.guest(Guest {
+            label,
+            url: admitted.url,
+            pinned: admitted.pinned,
+            headers,
+            bearer,
+            principal: caller.owner.to_string(),
+        })))
+    }
+}
+
+/// What the request says about servers, those of the history behind those of its own. Of two with one
+/// label the later is meant.
+fn entries<'r>(
+    declared: &'r [RequestTool],
+    loaded: &'r [RequestTool],
+) -> Vec<(&'r str, &'r McpEntry)> {
+    let has_client_search = declared.iter().chain(loaded).any(is_client_search);
+    let mut entries: Vec<(&str, &McpEntry)> = Vec::new();
+    for tool in declared.iter().chain(loaded) {
+        let RequestToolKind::Mcp(entry) = &tool.kind else {
+            continue;
+        };
+        // It is for the client to find.
+        if entry.defer_loading && has_client_search {
+            continue;
+        }
+        let entry = (tool.param.as_str(), &**entry);
+        match entries
+            .iter_mut()
+            .find(|(_, own)| own.label == entry.1.label)
+        {
+            Some(earlier) => *earlier = entry,
+            None => entries.push(entry),
+        }
+    }
+    entries
+}
+
+async fn list(entry: &McpEntry, found: Found, limit: Duration) -> ListedServer {
+    let tools = match found {
+        Found::Missing(problem) => Err(problem),
+        Found::Server(server) => match tokio::time::timeout(limit, server.tools()).await {
+            Ok(Ok(tools)) => Ok(offered(entry, &server, &tools)),
+            Ok(Err(error)) => {
+                tracing::warn!(server = entry.label, %error, "an MCP server has no tools for a request");
+                Err(error.cause.to_string())
+            }
+            Err(_) => Err(format!("no list of tools within {} s", limit.as_secs())),
+        },
+    };
+    ListedServer {
+        label: entry.label.clone(),
+        tools,
+    }
+}
+
+fn offered(entry: &McpEntry, server: &Arc<Server>, tools: &ServerTools) -> Vec<OfferedTool> {
+    let is_trusted = server.settings().trusted;
+    let tools = tools.tools.iter().filter_map(|tool| {
+        // What a stranger says about himself counts for nothing.
+        let is_read_only = is_trusted && tool.hints.read_only == Some(true);
+        let is_allowed = entry.allowed.as_ref();
+        if !is_allowed.is_none_or(|filter| filter.admits(&tool.name, is_read_only)) {
+            return None;
+        }
+        let wish = entry.approval.as_ref();
+        let wish = wish.map(|wish| wish.asks(&tool.name, is_read_only));
+        let asks = match entry.address {
+            // Whoever brings a server along decides about it.
+            Some(_) => wish.unwrap_or(true),
+            // The operator's word may be made stricter, never weaker.
+            None => server.needs_approval(tool) || wish == Some(true),
+        };
+        Some(OfferedTool {
+            server: Arc::clone(server),
+            tool: Arc::clone(tool),
+            asks,
+        })
+    });
+    tools.collect()
+}
+
+fn unknown(param: &str, label: &str) -> ApiError {
+    let message = format!(
+        "no MCP server is called `{label}` here: say where it is by `server_url`, or have the operator \
+         configure it"
+    );
+    ApiError::new(ErrorCode::McpServerNotAllowed, message).at(format!("{param}.server_label"))
+}
