@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
-use haft_mcp::{Label, ServerConfig, ServerSettings, SettingsError};
+use haft_mcp::{HostRules, Label, ServerConfig, ServerSettings, SettingsError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -115,7 +115,7 @@ pub(super) fn servers(
     }
     if let Some(file) = foreign {
         let path = [Step::Key("server"), Step::Key("mcp_servers")];
-        let file = document.folder_of(&path).join(file);
+        let file = document.folder_of(&path).join(at_home(file, lookup));
         let complain = |text: String| {
             document
                 .complain(&path, text)
@@ -138,6 +138,29 @@ pub(super) fn servers(
         }
     }
     Ok(all)
+}
+
+/// The path with `~` replaced: files of other clients are mostly at home.
+fn at_home(file: PathBuf, lookup: haft_mcp::VariableLookup<'_>) -> PathBuf {
+    match (file.strip_prefix("~"), lookup("HOME")) {
+        (Ok(below), Some(home)) => PathBuf::from(home).join(below),
+        _ => file,
+    }
+}
+
+/// The hosts of servers that requests may bring along, each of them one.
+pub(super) fn hosts(
+    document: &Document<'_>,
+    said: Option<Vec<String>>,
+) -> Result<Vec<String>, Complaint> {
+    let hosts = said.unwrap_or_else(|| vec![String::from("*")]);
+    for (at, host) in hosts.iter().enumerate() {
+        if let Err(error) = HostRules::new([host]) {
+            let path = [Step::Key("server"), Step::Key("mcp_hosts"), Step::Entry(at)];
+            return Err(document.complain(&path, error.to_string()));
+        }
+    }
+    Ok(hosts)
 }
 
 /// Whether it could be a server, if every variable were set and every file there.

@@ -61,3 +61,16 @@ fn a_gateway_is_there_if_its_table_is_or_a_flag_says_so() {
     let flagged = resolved_with("", &[], flags).unwrap();
     assert_eq!(flagged.gateway, Some(GatewayConfig::default()));
 }
+
+#[test]
+fn a_file_of_other_clients_may_be_at_home() {
+    let home = tempfile::tempdir().unwrap();
+    let servers = r#"{"mcpServers": {"files": {"command": "x"}}}"#;
+    std::fs::write(home.path().join("mcp.json"), servers).unwrap();
+    let folder = home.path().display().to_string();
+    let lookup = move |name: &str| (name == "HOME").then(|| folder.clone());
+    let file = source("[server]\nmcp_servers = \"~/mcp.json\"\n");
+    let resolved = resolve(&file, &Variables::none(), Flags::default(), &lookup);
+    let resolved = resolved.unwrap_or_else(|complaint| panic!("{complaint}"));
+    assert_eq!(resolved.mcp[0].label.as_str(), "files");
+}

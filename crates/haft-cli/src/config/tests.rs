@@ -498,6 +498,10 @@ const BAD_FILES: &[(&str, &str)] = &[
         "[server]\nmcp_servers = \"gone.json\"\n",
     ),
     (
+        "a host that is none",
+        "[server]\nmcp_hosts = [\"*.example.com\", \"example.com/mcp\"]\n",
+    ),
+    (
         "a gateway to nobody",
         "[gateway]\nservers = [\"files\", \"mail\"]\n[mcp.files]\ncommand = \"a\"\n",
     ),
