@@ -95,8 +95,10 @@ pub(super) fn servers(
         for file in [&mut config.cwd, &mut config.bearer_file] {
             *file = file.take().map(|it| folder.join(it));
         }
-        if let Some(file) = config.oauth.as_mut().map(|it| &mut it.client_secret_file) {
-            *file = file.take().map(|it| folder.join(it));
+        if let Some(oauth) = &mut config.oauth {
+            for file in [&mut oauth.client_secret_file, &mut oauth.private_key_file] {
+                *file = file.take().map(|it| folder.join(it));
+            }
         }
         // What is wrong whatever the environment holds is wrong for everybody.
         let complain = |error: SettingsError| about(document, &name, &error);
@@ -170,11 +172,13 @@ pub(super) fn check_form(label: &Label, config: &ServerConfig) -> Result<(), Set
     if config.url.is_some() && !has_both {
         config.bearer_file = None;
     }
-    if let Some(oauth) = &mut config.oauth
-        && oauth.client_secret_env.is_none()
-        && oauth.client_secret_file.take().is_some()
-    {
-        oauth.client_secret_env = Some(String::from("SET"));
+    if let Some(oauth) = &mut config.oauth {
+        // Any one proof is as good as another as long as nobody looks at it.
+        let files = [&mut oauth.client_secret_file, &mut oauth.private_key_file];
+        let has_file = files.into_iter().filter_map(Option::take).count() > 0;
+        if has_file && oauth.client_secret_env.is_none() {
+            oauth.client_secret_env = Some(String::from("SET"));
+        }
     }
     let set = |_: &str| Some(String::from("set"));
     config.resolve(label.clone(), &set).map(drop)
