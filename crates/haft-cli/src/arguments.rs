@@ -28,7 +28,7 @@ pub(crate) use self::chat::ChatArguments;
 use self::mcp::MCP_HELP;
 pub(crate) use self::mcp::{
     AdHoc, McpAcceptArguments, McpCallArguments, McpCommand, McpFrom, McpListArguments,
-    McpServeArguments, McpTestArguments, McpToolsArguments, SuperviseArguments,
+    McpLoginArguments, McpServeArguments, McpTestArguments, McpToolsArguments, SuperviseArguments,
 };
 pub(crate) use self::remote::{RemoteArguments, SERVER};
 pub(crate) use self::responses::{
@@ -80,7 +80,7 @@ pub(crate) enum Command {
     /// List, show and call the tools that `haft serve` has with this folder's configuration
     #[command(subcommand)]
     Tools(ToolsCommand),
-    /// List, test and call MCP servers, accept changed tools, or be an MCP server
+    /// List, test and call MCP servers, accept changed tools, log in, or be an MCP server
     #[command(subcommand, after_help = MCP_HELP)]
     Mcp(McpCommand),
     /// Check a configuration, or show what it comes to

@@ -30,6 +30,7 @@ fn help_reads_well() {
         &["mcp", "tools"],
         &["mcp", "call"],
         &["mcp", "accept"],
+        &["mcp", "login"],
         &["mcp", "serve"],
         &["config"],
         &["config", "check"],

@@ -30,7 +30,6 @@ const ROOMS: [(&str, &[&str]); 11] = [
             "haft-core",
             "haft-engine",
             "haft-hydrate",
-            "haft-files",
             "haft-macros",
             "haft-mcp",
             "haft-models",

@@ -17,6 +17,7 @@ Examples:
   haft mcp accept files                   look at changed tools, and let them be used
   haft mcp test --command 'npx -y @modelcontextprotocol/server-everything'
   haft mcp call --url http://127.0.0.1:9000/mcp echo message=hello
+  haft mcp login search                   log in to a server that asks for it
   haft mcp serve                          all of them as one server, for other programs
 
 Servers are described in `[mcp.NAME]` of haft.toml (`haft init` shows every key), or in a file of another \
@@ -60,6 +61,12 @@ failed or was not allowed, with 2 if there is no such server or tool or its argu
     /// held back (`pin = "hold"`) until it is accepted here. A server that runs takes it over when it reads
     /// the list the next time.
     Accept(McpAcceptArguments),
+    /// Log in to a server that asks for authorization
+    ///
+    /// The page to log in at is shown; it comes back to a port of this machine, so a browser of this machine
+    /// must open it, within five minutes. The login is kept in the data folder, readable for its owner
+    /// alone, and used by `haft serve` and all commands with the same folder.
+    Login(McpLoginArguments),
     /// Be an MCP server on standard input and output: haft's own tools and those of all servers
     #[command(after_help = "\
 Examples:
@@ -146,6 +153,21 @@ pub(crate) struct McpAcceptArguments {
     #[arg(long, short)]
     pub(crate) yes: bool,
     /// Print JSON: what was accepted
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) from: McpFrom,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpLoginArguments {
+    /// Which server, as `haft mcp list` names it
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// Forget the login in place of making one
+    #[arg(long)]
+    pub(crate) forget: bool,
+    /// Print JSON: the rights that were granted
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use haft::LoopOptions;
 use haft::models::{Adapter, HeaderSource, ModelConfig};
 use haft_hosted::FileSearchConfig;
-use haft_mcp::{ServerConfig, ToolConfig};
+use haft_mcp::{OAuthConfig, ServerConfig, ToolConfig};
 use haft_server::{DialectChoice, UnsupportedTools};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -169,7 +169,7 @@ pub(super) struct OtlpTable {
 }
 
 /// The keys of every table, in the words of whoever reads it.
-pub(super) fn tables() -> [(&'static str, Vec<String>); 13] {
+pub(super) fn tables() -> [(&'static str, Vec<String>); 14] {
     [
         ("`[server]`", keys_of::<ServerTable>()),
         ("`[[model]]`", keys_of::<ModelConfig>()),
@@ -182,6 +182,7 @@ pub(super) fn tables() -> [(&'static str, Vec<String>); 13] {
         ("`[search_files]`", keys_of::<FileSearchConfig>()),
         ("`[gateway]`", keys_of::<GatewayTable>()),
         ("`[mcp.NAME]`", keys_of::<ServerConfig>()),
+        ("`[mcp.NAME.oauth]`", keys_of::<OAuthConfig>()),
         ("`[mcp.NAME.tools.TOOL]`", keys_of::<ToolConfig>()),
         ("the top of the file", keys_of::<FileConfig>()),
     ]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
-use haft_mcp::{Label, ServerConfig, ServerSettings, SettingsError};
+use haft_mcp::{HostRules, Label, ServerConfig, ServerSettings, SettingsError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -95,6 +95,11 @@ pub(super) fn servers(
         for file in [&mut config.cwd, &mut config.bearer_file] {
             *file = file.take().map(|it| folder.join(it));
         }
+        if let Some(oauth) = &mut config.oauth {
+            for file in [&mut oauth.client_secret_file, &mut oauth.private_key_file] {
+                *file = file.take().map(|it| folder.join(it));
+            }
+        }
         // What is wrong whatever the environment holds is wrong for everybody.
         let complain = |error: SettingsError| about(document, &name, &error);
         check_form(&label, &config).map_err(complain)?;
@@ -112,7 +117,7 @@ pub(super) fn servers(
     }
     if let Some(file) = foreign {
         let path = [Step::Key("server"), Step::Key("mcp_servers")];
-        let file = document.folder_of(&path).join(file);
+        let file = document.folder_of(&path).join(at_home(file, lookup));
         let complain = |text: String| {
             document
                 .complain(&path, text)
@@ -137,12 +142,43 @@ pub(super) fn servers(
     Ok(all)
 }
 
+/// The path with `~` replaced: files of other clients are mostly at home.
+fn at_home(file: PathBuf, lookup: haft_mcp::VariableLookup<'_>) -> PathBuf {
+    match (file.strip_prefix("~"), lookup("HOME")) {
+        (Ok(below), Some(home)) => PathBuf::from(home).join(below),
+        _ => file,
+    }
+}
+
+/// The hosts of servers that requests may bring along, each of them one.
+pub(super) fn hosts(
+    document: &Document<'_>,
+    said: Option<Vec<String>>,
+) -> Result<Vec<String>, Complaint> {
+    let hosts = said.unwrap_or_else(|| vec![String::from("*")]);
+    for (at, host) in hosts.iter().enumerate() {
+        if let Err(error) = HostRules::new([host]) {
+            let path = [Step::Key("server"), Step::Key("mcp_hosts"), Step::Entry(at)];
+            return Err(document.complain(&path, error.to_string()));
+        }
+    }
+    Ok(hosts)
+}
+
 /// Whether it could be a server, if every variable were set and every file there.
 pub(super) fn check_form(label: &Label, config: &ServerConfig) -> Result<(), SettingsError> {
     let mut config = config.clone();
     let has_both = config.bearer_env.is_some() && config.bearer_file.is_some();
     if config.url.is_some() && !has_both {
         config.bearer_file = None;
+    }
+    if let Some(oauth) = &mut config.oauth {
+        // Any one proof is as good as another as long as nobody looks at it.
+        let files = [&mut oauth.client_secret_file, &mut oauth.private_key_file];
+        let has_file = files.into_iter().filter_map(Option::take).count() > 0;
+        if has_file && oauth.client_secret_env.is_none() {
+            oauth.client_secret_env = Some(String::from("SET"));
+        }
     }
     let set = |_: &str| Some(String::from("set"));
     config.resolve(label.clone(), &set).map(drop)

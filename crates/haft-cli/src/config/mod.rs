@@ -67,6 +67,8 @@ pub(crate) fn check_without_models(
 }
 
 #[cfg(test)]
+mod mcp_tests;
+#[cfg(test)]
 mod tests;
 
 /// The keys of every table that can be written, for whoever tells of them.

@@ -143,7 +143,7 @@ pub(crate) fn resolve(
     Ok(Resolved {
         mcp: servers.servers,
         mcp_notes: servers.notes,
-        mcp_hosts: server.mcp_hosts.unwrap_or_else(|| vec!["*".into()]),
+        mcp_hosts: mcp::hosts(&document, server.mcp_hosts)?,
         gateway: gateway.or_else(|| flags.has_gateway.then(GatewayConfig::default)),
         listen: flags.listen.or(server.listen).unwrap_or_default(),
         data_dir,

@@ -8,11 +8,10 @@ use haft::models::{Adapter, ModelConfig};
 use haft_server::access::{KeyLimits, Limits};
 use haft_server::{DialectChoice, UnsupportedTools};
 
-use super::gateway::GatewayConfig;
 use super::resolve::Retention;
 use super::*;
 
-fn source(text: &str) -> Source {
+pub(super) fn source(text: &str) -> Source {
     Source {
         name: String::from("haft.toml"),
         folder: "/etc/haft".into(),
@@ -29,7 +28,11 @@ fn lookup(name: &str) -> Option<String> {
     }
 }
 
-fn resolved_with(text: &str, variables: &[(&str, &str)], flags: Flags) -> Result<Resolved, String> {
+pub(super) fn resolved_with(
+    text: &str,
+    variables: &[(&str, &str)],
+    flags: Flags,
+) -> Result<Resolved, String> {
     let variables = variables
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
@@ -38,7 +41,7 @@ fn resolved_with(text: &str, variables: &[(&str, &str)], flags: Flags) -> Result
         .map_err(|complaint| complaint.to_string())
 }
 
-fn resolved(text: &str) -> Result<Resolved, String> {
+pub(super) fn resolved(text: &str) -> Result<Resolved, String> {
     resolved_with(text, &[], Flags::default())
 }
 
@@ -495,6 +498,10 @@ const BAD_FILES: &[(&str, &str)] = &[
         "[server]\nmcp_servers = \"gone.json\"\n",
     ),
     (
+        "a host that is none",
+        "[server]\nmcp_hosts = [\"*.example.com\", \"example.com/mcp\"]\n",
+    ),
+    (
         "a gateway to nobody",
         "[gateway]\nservers = [\"files\", \"mail\"]\n[mcp.files]\ncommand = \"a\"\n",
     ),
@@ -552,64 +559,6 @@ fn the_data_folder_is_known_without_anything_else() {
     assert!(resolved(file).is_err());
     assert_eq!(found(None), Path::new("/etc/haft/mine"));
     assert_eq!(found(Some("elsewhere")), Path::new("elsewhere"));
-}
-
-#[test]
-fn mcp_servers_are_in_the_order_of_the_file() {
-    let file = r#"
-        [server]
-        mcp_hosts = ["*.example.com"]
-        [mcp.zeta]
-        command = "npx"
-        cwd = "work"
-        call_timeout = 1.5
-        env = { TOKEN = "${SOME_KEY}" }
-        [mcp.zeta.tools."read.all"]
-        approve = "always"
-        [mcp.alpha]
-        url = "https://a.example/mcp"
-        bearer_env = "SOME_KEY"
-    "#;
-    let resolved = resolved(file).unwrap();
-    let labels: Vec<_> = resolved.mcp.iter().map(|it| it.label.as_str()).collect();
-    assert_eq!(labels, ["zeta", "alpha"]);
-    let settings = resolved.mcp[0].settings.as_ref().unwrap();
-    let haft_mcp::TransportSettings::Stdio(stdio) = &settings.transport else {
-        panic!()
-    };
-    assert_eq!(stdio.cwd.as_deref(), Some(Path::new("/etc/haft/work")));
-    assert_eq!(stdio.env["TOKEN"].expose(), "hunter2");
-    assert_eq!(settings.timeouts.call, Duration::from_millis(1500));
-    assert_eq!(
-        settings.tools["read.all"].approve,
-        Some(haft_mcp::Approve::Always)
-    );
-    assert_eq!(resolved.mcp_hosts, ["*.example.com"]);
-    assert!(!format!("{resolved:?}").contains("hunter2"));
-}
-
-#[test]
-fn a_server_that_lacks_its_variable_does_not_keep_others_from_being_used() {
-    let file = "[mcp.a]\ncommand = \"a\"\nenv = { K = \"${GONE}\" }\n[mcp.b]\ncommand = \"b\"\n";
-    assert!(
-        resolved(file).is_err(),
-        "a server does not start without it"
-    );
-    let resolved = check_without_models(&source(file), &Variables::none()).unwrap();
-    assert!(resolved.mcp[0].settings.is_err() && resolved.mcp[1].settings.is_ok());
-}
-
-#[test]
-fn a_gateway_is_there_if_its_table_is_or_a_flag_says_so() {
-    assert!(resolved("").unwrap().gateway.is_none());
-    let table = resolved("[gateway]\nmode = \"facade\"\n").unwrap();
-    assert_eq!(table.gateway.unwrap().mode, GatewayMode::Facade);
-    let flags = Flags {
-        has_gateway: true,
-        ..Flags::default()
-    };
-    let flagged = resolved_with("", &[], flags).unwrap();
-    assert_eq!(flagged.gateway, Some(GatewayConfig::default()));
 }
 
 #[test]

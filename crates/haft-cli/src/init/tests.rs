@@ -51,10 +51,13 @@ fn every_example_can_be_switched_on() {
     std::fs::write(folder.path().join("local.key"), "hunter2").unwrap();
     std::fs::write(folder.path().join("script.jsonl"), "{\"text\": \"hi\"}\n").unwrap();
     std::fs::write(folder.path().join("notes.token"), "hunter2").unwrap();
+    std::fs::write(folder.path().join("forum.secret"), "hunter2").unwrap();
     let others = r#"{"mcpServers": {"other": {"command": "other"}}}"#;
     std::fs::write(folder.path().join("mcp.json"), others).unwrap();
-    // Either of the two, and the default is a model that is there.
+    // Either of the two, and the default is a model that is there; there is no key.
+    let key = ", grant = \"client-credentials\", private_key_file = \"robot.pem\"";
     let text = switched_on(TEMPLATE, true)
+        .replace(key, "")
         .replace("api_key_file = \"haft.key\"", "")
         .replace("default_model = \"default\"", "default_model = \"local\"");
     let source = Source {
@@ -79,7 +82,9 @@ fn every_example_can_be_switched_on() {
     assert_eq!(resolved.default_model.as_deref(), Some("local"));
     assert!(resolved.search_files.is_some() && resolved.api_key.is_some());
     let servers = resolved.mcp.iter().map(|it| it.label.as_str());
-    let expected = ["files", "search", "notes", "other"];
+    let expected = [
+        "files", "search", "notes", "tickets", "forum", "robot", "other",
+    ];
     assert_eq!(servers.collect::<Vec<_>>(), expected);
     assert_eq!(
         resolved.gateway.map(|it| it.servers),

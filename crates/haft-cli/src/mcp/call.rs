@@ -16,7 +16,7 @@ use crate::toolbox::ByHand;
 
 pub(super) async fn call(arguments: McpCallArguments) -> Result<ExitCode, Box<dyn Error>> {
     let servers = Servers::open(&arguments.ad_hoc, &arguments.from, Folder::Made)?;
-    let called = call_in(&servers, &arguments).await;
+    let called = Box::pin(call_in(&servers, &arguments)).await;
     servers.pool.close().await;
     called
 }
@@ -39,7 +39,7 @@ async fn call_in(
         return Err(Failure::mistake("no tool is named").remedy(remedy).into());
     };
     let spinner = Spinner::new(&format!("connecting to `{}`", server.label()));
-    let (catalog, definition) = spinner.during(offered(&server, tool)).await?;
+    let (catalog, definition) = spinner.during(Box::pin(offered(&server, tool))).await?;
     let help = match name {
         Some(name) => format!("`haft mcp tools {name} --json` shows what it takes"),
         None => String::from("`haft mcp tools --json` shows what it takes"),

@@ -9,6 +9,7 @@ mod call;
 #[cfg(unix)]
 mod descendants;
 mod list;
+mod login;
 mod serve;
 mod servers;
 #[cfg(unix)]
@@ -32,6 +33,7 @@ pub(crate) async fn perform(command: McpCommand) -> Result<ExitCode, Box<dyn Err
         McpCommand::Tools(arguments) => tools::tools(arguments).await,
         McpCommand::Call(arguments) => call::call(arguments).await,
         McpCommand::Accept(arguments) => accept::accept(&arguments),
+        McpCommand::Login(arguments) => login::login(arguments).await,
         McpCommand::Serve(arguments) => serve::serve(arguments).await,
         #[cfg(unix)]
         McpCommand::Supervise(arguments) => supervise::supervise(arguments).await,

@@ -4,9 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use haft::JsonSchemaFactory;
 use haft::models::process_environment;
 use haft_mcp::{
-    ConnectOptions, Label, Launcher, Pool, Secret, Server, ServerConfig, SettingsError,
+    Asker, ConnectOptions, Label, Launcher, OAuthOptions, Pool, Secret, Server, ServerConfig,
+    SettingsError, TokenStore,
 };
 
 use crate::arguments::{AdHoc, McpFrom};
@@ -17,6 +19,9 @@ use crate::text::{nearest, one_line};
 
 /// What a server is called that only the command line knows.
 const AD_HOC: &str = "server";
+
+/// The file of the logins, in the data folder.
+const TOKENS: &str = "mcp-tokens.json";
 
 /// The data folder, for whoever reads and for whoever writes there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +48,15 @@ impl Servers {
         from: &McpFrom,
         folder: Folder,
     ) -> Result<Self, Box<dyn std::error::Error>> {
+        Self::asking(from, folder, None)
+    }
+
+    /// The same, with somebody who answers what they ask in the midst of calls.
+    pub(super) fn asking(
+        from: &McpFrom,
+        folder: Folder,
+        asker: Option<Arc<dyn Asker>>,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
         let mut config = without_models(from.config.as_deref())?;
         if let Some(folder) = &from.data_dir {
             config.data_dir.clone_from(folder);
@@ -52,7 +66,7 @@ impl Servers {
             (_, Folder::Made) => Some(data_dir(&config.data_dir)?),
             (_, Folder::AsItIs) => Some(config.data_dir.clone()),
         };
-        let (pool, unusable) = pool_of(&config.mcp, folder.as_deref())?;
+        let (pool, unusable) = pool_of(&config.mcp, folder.as_deref(), asker)?;
         Ok(Self {
             labels: config.mcp.iter().map(|it| it.label.clone()).collect(),
             pool,
@@ -73,7 +87,7 @@ impl Servers {
         // What bounds a call is said by the configuration, if there is one.
         let config = without_models(from.config.as_deref())?;
         let labels = vec![server.label.clone()];
-        let (pool, unusable) = pool_of(&[server], None)?;
+        let (pool, unusable) = pool_of(&[server], None, None)?;
         Ok(Self {
             pool,
             unusable,
@@ -113,10 +127,17 @@ impl Servers {
 pub(crate) fn pool_of(
     servers: &[McpServer],
     folder: Option<&Path>,
+    asker: Option<Arc<dyn Asker>>,
 ) -> Result<(Pool, Vec<(Label, SettingsError)>), Failure> {
     let options = ConnectOptions {
         version: env!("CARGO_PKG_VERSION").into(),
         launcher: launcher(),
+        oauth: OAuthOptions {
+            tokens: folder.map(tokens_in),
+            opener: None,
+        },
+        validator: Some(Arc::new(JsonSchemaFactory)),
+        asker,
         ..ConnectOptions::default()
     };
     let mut builder = Pool::builder().connect(options);
@@ -135,6 +156,11 @@ pub(crate) fn pool_of(
         }
     }
     Ok((pool, unusable))
+}
+
+/// The logins that are kept in this data folder.
+pub(super) fn tokens_in(folder: &Path) -> TokenStore {
+    TokenStore::file(folder.join(TOKENS))
 }
 
 /// Programs are started through this one, which ends them when haft is gone.

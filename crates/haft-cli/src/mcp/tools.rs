@@ -21,7 +21,7 @@ pub(super) async fn tools(arguments: McpToolsArguments) -> Result<ExitCode, Box<
     let servers = Servers::open(&arguments.ad_hoc, &arguments.from, Folder::Made)?;
     let server = servers.find(arguments.name.as_deref())?;
     let spinner = Spinner::new(&format!("connecting to `{}`", server.label()));
-    let tools = spinner.during(server.tools()).await;
+    let tools = spinner.during(Box::pin(server.tools())).await;
     let tools = tools.map_err(|error| Failure::new(error.to_string()));
     servers.pool.close().await;
     let tools = tools?;

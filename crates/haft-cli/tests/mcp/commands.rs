@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::kit::{configure, fake, folder, mcp, mcp_json, signal};
+use crate::kit::{FAKE_TOOLS, configure, fake, folder, mcp, mcp_json, signal};
 use crate::support::{haft, told};
 
 /// Two servers whose tools have the same names, in an order that is not that of the alphabet.
@@ -18,7 +18,7 @@ fn without_a_word_it_says_what_there_is() {
     let folder = folder("");
     let (code, _, aside) = mcp(folder.path(), &[]);
     assert_eq!(code, Some(2));
-    for command in ["list", "test", "tools", "call", "accept", "serve"] {
+    for command in ["list", "test", "tools", "call", "accept", "login", "serve"] {
         assert!(aside.contains(&format!("\n  {command} ")), "{aside}");
     }
     assert!(!aside.contains("supervise"), "{aside}");
@@ -47,7 +47,7 @@ fn a_list_starts_nothing_and_shows_what_is_known() {
     );
     assert_eq!(
         (&list[0]["era"], &list[0]["tools"]),
-        (&"modern".into(), &21.into())
+        (&"modern".into(), &FAKE_TOOLS.into())
     );
     assert_eq!(list[1]["state"], "configured");
     assert_eq!(list[1]["transport"], "stdio");
@@ -68,8 +68,8 @@ fn a_test_asks_all_at_once_and_tells_what_is_wrong() {
         "one after the other"
     );
     for words in [
-        "ok     zeta  fake 1, stdio, modern 2026-07-28, 21 tools, ",
-        "ok     alpha  fake 1, stdio, legacy 2025-11-25, 21 tools, ",
+        "ok     zeta  fake 1, stdio, modern 2026-07-28, ",
+        "ok     alpha  fake 1, stdio, legacy 2025-11-25, ",
         "failed dead  ",
         "no license found",
         "failed mute  ",
@@ -233,6 +233,19 @@ fn a_server_needs_no_configuration() {
 }
 
 #[test]
+fn there_is_nothing_to_log_in_to_without_an_address() {
+    let config = format!("{}[mcp.web]\nurl = \"http://127.0.0.1:9/mcp\"\n", two());
+    let folder = folder(&config);
+    let (code, _, aside) = mcp(folder.path(), &["login", "zeta"]);
+    assert_eq!(code, Some(2), "{aside}");
+    assert!(aside.contains("there is nothing to log in to"), "{aside}");
+    let (code, _, aside) = mcp(folder.path(), &["login", "web"]);
+    assert_eq!(code, Some(1), "{aside}");
+    let told = mcp_json(folder.path(), &["login", "web", "--forget"]);
+    assert_eq!(told["forgotten"], false);
+}
+
+#[test]
 fn a_wrong_configuration_is_one_clear_complaint() {
     let folder = folder("");
     for (config, words) in [
@@ -331,7 +344,7 @@ fn tools_and_chat_have_the_tools_of_servers() {
     assert_eq!(code, Some(0), "{aside}");
     let names: Vec<&str> = out.lines().filter_map(|it| it.split(' ').next()).collect();
     assert_eq!(names[..3], ["calculate", "clock", "zeta__echo"]);
-    assert_eq!(names.len(), 2 + 2 * 21);
+    assert_eq!(names.len(), 2 + 2 * FAKE_TOOLS);
     let (code, out, _) = run(&["tools", "show", "alpha__echo"]);
     assert_eq!(code, Some(0));
     assert!(out.contains("on an MCP server"), "{out}");

@@ -2,7 +2,12 @@
 //! them.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::needless_pass_by_value,
+    reason = "tests read better with `json!` where it is used"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;
