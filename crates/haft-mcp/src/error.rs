@@ -236,6 +236,24 @@ impl Cause {
         }
     }
 
+    /// The same for those who use a server and do not run it: which program it is, where it is and how it
+    /// ended is the operator's.
+    pub fn for_callers(&self) -> String {
+        match self {
+            Self::NotStarted { .. } => "the server's program cannot be started".into(),
+            Self::Unreachable(_) => "the server cannot be reached".into(),
+            Self::ConnectionLost { sent, .. } => {
+                let detail = String::new();
+                Self::ConnectionLost {
+                    sent: *sent,
+                    detail,
+                }
+                .to_string()
+            }
+            _ => self.to_string(),
+        }
+    }
+
     /// Whether another try ends the same way until somebody changes something.
     pub fn is_lasting(&self) -> bool {
         matches!(
@@ -361,6 +379,25 @@ mod tests {
              happened: exit status: 3\nits last words:\ndisk full"
         );
         assert!(error.may_have_happened());
+    }
+
+    #[test]
+    fn callers_do_not_learn_what_the_operator_runs_and_where() {
+        let causes = [
+            Cause::NotStarted {
+                command: "secret-tool".into(),
+                reason: "not found".into(),
+            },
+            Cause::Unreachable("http://10.0.0.7: secret".into()),
+            Cause::ConnectionLost {
+                sent: true,
+                detail: ": secret".into(),
+            },
+        ];
+        for cause in causes {
+            let text = cause.for_callers();
+            assert!(!text.contains("secret") && !text.is_empty(), "{text}");
+        }
     }
 
     #[test]

@@ -61,12 +61,20 @@ async fn offered(
     server: &Arc<Server>,
     wanted: &str,
 ) -> Result<(Catalog, Arc<ToolDefinition>), Failure> {
-    let tools = server.tools().await;
-    let tools = tools.map_err(|error| Failure::new(error.to_string()))?;
     let label = server.label();
     let shown = one_line(wanted, 64);
     let is_meant = |raw: &str| {
         raw == wanted || haft_mcp::exposed_name(label, raw, haft::MAX_NAME_BYTES).as_str() == wanted
+    };
+    // What is known from before may be old: only a tool that is there needs no second look.
+    let known = server.known_tools();
+    let known = known.filter(|known| known.tools.iter().any(|it| is_meant(&it.name)));
+    let tools = match known {
+        Some(known) => known,
+        None => server
+            .refresh()
+            .await
+            .map_err(|error| Failure::new(error.to_string()))?,
     };
     if let Some(held) = tools.held.iter().find(|it| is_meant(&it.name)) {
         let name = one_line(&held.name, 64);
@@ -74,6 +82,11 @@ async fn offered(
             .remedy(format!(
                 "`haft mcp tools {label}` shows what has changed, `haft mcp accept {label} {name}` lets it be used"
             )));
+    }
+    if tools.excluded.iter().any(|it| is_meant(it)) {
+        let text = format!("the tool `{shown}` of `{label}` is excluded");
+        let remedy = format!("`allow` and `deny` of `[mcp.{label}]` say which are used");
+        return Err(Failure::mistake(text).remedy(remedy));
     }
     let Some(tool) = tools.tools.iter().find(|it| is_meant(&it.name)) else {
         let names = tools.tools.iter().map(|it| it.name.as_str());

@@ -21,10 +21,13 @@ pub(super) async fn tools(arguments: McpToolsArguments) -> Result<ExitCode, Box<
     let servers = Servers::open(&arguments.ad_hoc, &arguments.from, Folder::Made)?;
     let server = servers.find(arguments.name.as_deref())?;
     let spinner = Spinner::new(&format!("connecting to `{}`", server.label()));
-    let tools = spinner.during(Box::pin(server.tools())).await;
-    let tools = tools.map_err(|error| Failure::new(error.to_string()));
+    let read = spinner.during(Box::pin(server.refresh())).await;
     servers.pool.close().await;
-    let tools = tools?;
+    let (tools, problem) = match (read, server.known_tools()) {
+        (Ok(tools), _) => (tools, None),
+        (Err(error), Some(known)) => (known, Some(error)),
+        (Err(error), None) => return Err(Failure::new(error.to_string()).into()),
+    };
     if arguments.json {
         print_json(&told(&server, &tools))?;
         return Ok(ExitCode::SUCCESS);
@@ -53,9 +56,20 @@ pub(super) async fn tools(arguments: McpToolsArguments) -> Result<ExitCode, Box<
     for diagnostic in &tools.diagnostics {
         writeln!(aside, "note: {}", one_line(&diagnostic.to_string(), 300))?;
     }
-    if !tools.is_live {
-        let words = "note: the server cannot be reached; this is what it listed the last time";
-        writeln!(aside, "{words}")?;
+    if !tools.excluded.is_empty() {
+        let names: Vec<_> = tools.excluded.iter().map(|it| one_line(it, 60)).collect();
+        writeln!(
+            aside,
+            "note: excluded by `allow` or `deny`: {}",
+            names.join(", ")
+        )?;
+    }
+    if let Some(problem) = problem {
+        let problem = printable(&problem.to_string());
+        writeln!(
+            aside,
+            "note: this is what it listed the last time, because {problem}"
+        )?;
     }
     if !tools.held.is_empty() {
         let label = server.label();
@@ -99,6 +113,7 @@ fn told(server: &Server, tools: &ServerTools) -> Value {
         "is_live": tools.is_live,
         "tools": list.collect::<Vec<_>>(),
         "held": held.collect::<Vec<_>>(),
+        "excluded": tools.excluded,
         "diagnostics": diagnostics.collect::<Vec<_>>(),
     })
 }

@@ -183,7 +183,8 @@ async fn answer<B: Backend>(
         sessions,
         refused: AtomicBool::new(false),
     });
-    let ends_anothers = request.method() == Method::DELETE && !sessions.are_of(request.headers());
+    let is_end = request.method() == Method::DELETE;
+    let ends_anothers = is_end && !sessions.are_of(request.headers());
     let handler = move || Ok(Handler::new(gateway.clone(), caller.clone()));
     // One for each request: by that its handler knows who calls.
     let service = StreamableHttpService::new(handler, sessions.clone(), config);
@@ -196,7 +197,12 @@ async fn answer<B: Backend>(
         let text = "Not Found: Session not found";
         return (StatusCode::NOT_FOUND, text).into_response();
     }
-    response.map(Body::new)
+    let mut response = response.map(Body::new);
+    if is_end && response.status() == StatusCode::ACCEPTED {
+        // It has ended; clients complain of a promise that it will.
+        *response.status_mut() = StatusCode::OK;
+    }
+    response
 }
 
 /// All sessions and whose they are.

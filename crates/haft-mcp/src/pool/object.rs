@@ -208,7 +208,11 @@ impl HydratedTool for McpCall {
                 }
                 Err(error) => {
                     tracing::warn!(server = %server.label(), tool = tool.tool.name, %error, "a call failed");
-                    let text = format!("MCP server `{}`: {}", error.server, error.cause);
+                    let text = format!(
+                        "MCP server `{}`: {}",
+                        error.server,
+                        error.cause.for_callers()
+                    );
                     record(CallRecord::Failed(error));
                     Err(ToolError::new(text))
                 }

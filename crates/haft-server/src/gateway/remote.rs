@@ -51,7 +51,11 @@ pub(super) async fn call(
         Err(error) if matches!(*error.cause, Cause::Cancelled) => Err(BackendError::Cancelled),
         Err(error) => {
             tracing::warn!(server = %server.label(), tool = tool.name, %error, "a call failed");
-            let text = format!("MCP server `{}`: {}", error.server, error.cause);
+            let text = format!(
+                "MCP server `{}`: {}",
+                error.server,
+                error.cause.for_callers()
+            );
             Ok(CallOutcome::error(text))
         }
     }

@@ -64,7 +64,7 @@ fn protocol_error(code: i64, message: &str) -> Value {
 }
 
 fn of_failure(error: &McpError) -> Value {
-    let message = error.cause.to_string();
+    let message = error.cause.for_callers();
     match &*error.cause {
         Cause::Protocol { code, message } => protocol_error(*code, message),
         Cause::Status { status, .. } | Cause::Unauthorized { status, .. } => {

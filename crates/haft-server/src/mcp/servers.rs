@@ -153,7 +153,7 @@ async fn list(entry: &McpEntry, found: Found, limit: Duration) -> ListedServer {
             Ok(Ok(tools)) => Ok(offered(entry, &server, &tools)),
             Ok(Err(error)) => {
                 tracing::warn!(server = entry.label, %error, "an MCP server has no tools for a request");
-                Err(error.cause.to_string())
+                Err(error.cause.for_callers())
             }
             Err(_) => Err(format!("no list of tools within {} s", limit.as_secs())),
         },
