@@ -323,6 +323,10 @@ pub trait Store: Send + Sync + 'static {
         item_id: &str,
     ) -> BoxFuture<'_, Result<bool, StoreError>>;
 
+    /// Takes a word that there is only once: `true` for the first who comes with it, `false` for everybody
+    /// after him, for as long as there is the store.
+    fn take_once(&self, owner: &Owner, word: &str) -> BoxFuture<'_, Result<bool, StoreError>>;
+
     /// Removes what the retention lets go, at most `batch` records at a time so that nobody waits
     /// long.
     fn clean(

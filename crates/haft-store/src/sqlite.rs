@@ -14,6 +14,7 @@ mod readers;
 mod responses;
 mod schema;
 mod store;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod writer;

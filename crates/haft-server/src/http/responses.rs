@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::{background, body, counts, reply, sse};
 use crate::access::RunPermit;
-use crate::app::{App, Caller, ConversationLock};
+use crate::app::{App, Caller, ConversationLock, store_failed};
 use crate::compaction::Compaction;
 use crate::context::{Context, Remembered};
 use crate::drive::{Ended, Follower, Job, Place, Signal};
 use crate::durable::RunSoFar;
 use crate::error::{ApiError, ErrorCode};
-use crate::history::Record;
+use crate::history::{Record, not_found};
 use crate::mcp::Patience;
 use crate::plan::Plan;
 use crate::stream::{Dialect, Translator};
@@ -90,7 +90,19 @@ pub(crate) async fn prepare(
     // Those who wait for their turn hold nothing but what they sent.
     let permit = app.admit(caller).await?;
     let unadmitted = arrange(app, caller, request, memory, Patience::OfRequest).await?;
+    take_approvals(app, caller, &unadmitted.plan).await?;
     Ok(unadmitted.admitted(permit))
+}
+
+/// Takes what somebody has said yes to, so that whoever sends the same yes again does not have it done twice.
+async fn take_approvals(app: &App, caller: &Caller, plan: &Plan) -> Result<(), ApiError> {
+    for (id, _) in &plan.opening.allowed {
+        let taken = app.store.take_once(&caller.owner, id).await;
+        if !taken.map_err(store_failed)? {
+            return Err(not_found(id, "input"));
+        }
+    }
+    Ok(())
 }
 
 /// A job that nobody has let in yet.

@@ -590,6 +590,10 @@ impl Store for FullStore {
         Box::pin(std::future::ready(Err(no_space())))
     }
 
+    fn take_once(&self, _: &Owner, _: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(std::future::ready(Err(no_space())))
+    }
+
     fn checkpoint(
         &self,
         owner: &Owner,

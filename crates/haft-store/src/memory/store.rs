@@ -274,6 +274,12 @@ impl Store for MemoryStore {
         ready(Ok(is_deleted))
     }
 
+    fn take_once(&self, owner: &Owner, word: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let mut state = self.state();
+        let records = state.owners.entry(owner.clone()).or_default();
+        ready(Ok(records.taken.insert(word.to_owned())))
+    }
+
     fn clean(
         &self,
         retention: Retention,

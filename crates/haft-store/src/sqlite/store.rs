@@ -7,7 +7,7 @@ use haft_core::{
 use serde_json::value::RawValue;
 
 use super::notes::{self, Note};
-use super::{SqliteStore, chains, cleaning, conversations, events, items, lists, responses};
+use super::{SqliteStore, chains, cleaning, conversations, events, items, lists, responses, taken};
 
 impl Store for SqliteStore {
     fn put_response(
@@ -250,6 +250,14 @@ impl Store for SqliteStore {
             self.writer.write(move |connection| {
                 conversations::delete_item(connection, &owner, &id, &item_id)
             }),
+        )
+    }
+
+    fn take_once(&self, owner: &Owner, word: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let (owner, word) = (owner.clone(), word.to_owned());
+        Box::pin(
+            self.writer
+                .write(move |connection| taken::take(connection, &owner, &word)),
         )
     }
 

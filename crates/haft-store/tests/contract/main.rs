@@ -19,4 +19,5 @@ mod owners;
 mod pages;
 mod responses;
 mod retention;
+mod taken;
 mod traces;

@@ -145,7 +145,7 @@ fn a_file_of_another_version_is_refused_and_stays_as_it_is() {
     assert_eq!(
         refusal(&path),
         format!(
-            "`{shown}` has version 0, but this haft reads only version 2: start its server once, \
+            "`{shown}` has version 0, but this haft reads only version 3: start its server once, \
              which brings the file up to date, or use the older haft that wrote it"
         )
     );
@@ -157,12 +157,12 @@ fn a_file_of_another_version_is_refused_and_stays_as_it_is() {
     for (version, text) in [
         (
             1,
-            "has version 1, but this haft reads only version 2: start its server once, which \
+            "has version 1, but this haft reads only version 3: start its server once, which \
              brings the file up to date, or use the older haft that wrote it",
         ),
         (
-            3,
-            "has version 3, but this haft knows only versions up to 2: use the newer haft that \
+            4,
+            "has version 4, but this haft knows only versions up to 3: use the newer haft that \
              wrote it, or give the store another path",
         ),
     ] {

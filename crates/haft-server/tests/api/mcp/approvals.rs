@@ -220,6 +220,23 @@ async fn questions_that_are_not_open_cannot_be_answered() {
 }
 
 #[tokio::test]
+async fn the_same_yes_sent_twice_is_carried_out_once() {
+    let (air, served, _) = world([call("air__book", json!({})), say("booked")]).await;
+    let tools = json!([asking(&air)]);
+    let first = served.create(json!({"input": "go", "tools": tools})).await;
+    let yes = answer(&questions(&first)[0], true);
+    let body = json!({"input": [yes], "tools": tools, "previous_response_id": first["id"]});
+    let send = || served.post("/responses", body.clone());
+    let (one, two) = tokio::join!(send(), send());
+    let refused = [&one, &two].into_iter().filter(|it| it.status == 400);
+    let refused: Vec<_> = refused.map(|it| it.error().1).collect();
+    assert_eq!(refused, ["approval_request_not_found"]);
+    // And later.
+    assert_eq!(send().await.error().1, "approval_request_not_found");
+    assert_eq!(air.called(), ["book"]);
+}
+
+#[tokio::test]
 async fn without_a_store_the_items_themselves_are_the_question_and_none_can_be_changed() {
     let (air, served, _) = world([call("air__book", json!({"q": "oslo"})), say("booked")]).await;
     let tools = json!([asking(&air)]);
