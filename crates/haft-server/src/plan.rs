@@ -20,7 +20,9 @@ use crate::stream::{HostedCall, Translation, Translator};
 use crate::toolkit::{Ingredients, Toolkit};
 use crate::truncate::fitted;
 use crate::watch::{Commission, RunWatch, Tools};
-use crate::wire::{CreateRequest, ResponseResource, TextFormat, Truncation, new_id};
+use crate::wire::{
+    CreateRequest, RequestTool, RequestToolKind, ResponseResource, TextFormat, Truncation, new_id,
+};
 
 /// Everything that is needed to run a request, once or again with less of its context.
 pub(crate) struct Plan {
@@ -88,6 +90,8 @@ impl Plan {
         let expanded = expand(&records, &toolkit, takes_images)?;
         verify(&expanded.answered(), &records)?;
         let questions = app.keys.question_ids(caller.owner.as_str());
+        let loaded = context.loaded();
+        let questions = questions.at(request.tools.iter().chain(&loaded).filter_map(place_of));
         let allowed = allowed(&expanded, &toolkit, &questions)?;
         let is_asked = request.generate && !context.compacts_now;
         if let Some(id) = expanded.unanswered.first().filter(|_| is_asked) {
@@ -296,6 +300,16 @@ fn listings(servers: &[ListedServer], context: &Context) -> Vec<Listing> {
         !listing.is_known_in(records)
     };
     listings.filter(is_new).collect()
+}
+
+/// Where a server is that a request brings along, by its label.
+fn place_of(tool: &RequestTool) -> Option<(String, String)> {
+    let RequestToolKind::Mcp(entry) = &tool.kind else {
+        return None;
+    };
+    let address = entry.address.as_ref()?;
+    let origin = address.url.origin().ascii_serialization();
+    Some((entry.label.clone(), origin))
 }
 
 /// The calls that somebody has allowed, as they run here.

@@ -9,11 +9,12 @@ use crate::text::printable;
 const LINE_CHARS: usize = 120;
 
 /// Words in a line that may hold a secret.
-const SECRET_WORDS: [&str; 8] = [
+const SECRET_WORDS: [&str; 9] = [
     "api_key",
     "api-key",
     "apikey",
     "authorization",
+    "bearer",
     "cookie",
     "password",
     "secret",

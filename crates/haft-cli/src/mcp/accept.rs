@@ -56,7 +56,8 @@ pub(super) fn accept(arguments: &McpAcceptArguments) -> Result<ExitCode, Box<dyn
         writeln!(io::stderr(), "haft: nothing was accepted")?;
         return Ok(ExitCode::FAILURE);
     }
-    let accepted = pins.accept(name, wanted).map_err(unusable)?;
+    pins.accept_shown(name, &waiting).map_err(unusable)?;
+    let accepted: Vec<&String> = waiting.iter().map(|(tool, _)| tool).collect();
     if arguments.json {
         print_json(&json!({"server": name, "accepted": accepted}))?;
     } else {

@@ -8,11 +8,12 @@ mod address;
 mod rules;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
 use haft_core::{BoxFuture, cut};
 use reqwest::Url;
+use tokio::sync::Semaphore;
 
 pub(crate) use self::address::is_public;
 pub use self::rules::HostRuleError;
@@ -36,13 +37,27 @@ pub trait Resolver: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
+/// How many names are looked up at the same time.
+static LOOKUPS: Semaphore = Semaphore::const_new(16);
+
 impl Resolver for SystemResolver {
     fn resolve<'a>(
         &'a self,
         host: &'a str,
         port: u16,
     ) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
-        Box::pin(async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) })
+        let host = host.to_owned();
+        Box::pin(async move {
+            // The semaphore is never closed.
+            let permit = LOOKUPS.acquire().await.map_err(io::Error::other)?;
+            let lookup = tokio::task::spawn_blocking(move || {
+                // Kept until the system has answered, also where nobody waits for it any more: a lookup
+                // cannot be called off, and must not take the threads that others need.
+                let _permit = permit;
+                Ok((host.as_str(), port).to_socket_addrs()?.collect())
+            });
+            lookup.await.map_err(io::Error::other)?
+        })
     }
 }
 

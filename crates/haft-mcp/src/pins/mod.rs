@@ -33,7 +33,14 @@ const VERSION: u32 = 1;
 const MAX_FILE_BYTES: u64 = 128 * 1024 * 1024;
 
 /// The members of a definition that a model or a policy goes by.
-const PINNED: [&str; 4] = ["name", "description", "inputSchema", "annotations"];
+const PINNED: [&str; 6] = [
+    "name",
+    "title",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+];
 
 /// The accepted definitions of all servers, in the data folder.
 #[derive(Debug, Clone)]
@@ -100,6 +107,12 @@ pub enum PinError {
         /// What is wrong.
         reason: String,
     },
+    /// What was shown is not what waits any more.
+    #[error("the tool `{tool}` has changed again since it was shown: look at it again")]
+    ChangedAgain {
+        /// Which.
+        tool: String,
+    },
     /// It was written by a newer haft.
     #[error("`{}` has the version {version}, which this haft does not know: use a newer one", path.display())]
     Version {
@@ -141,6 +154,16 @@ struct Pin {
     accepted: Option<Form>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     waiting: Option<Form>,
+}
+
+impl Pin {
+    /// What is different about what waits, if anything does.
+    fn shows(&self) -> Option<Vec<Difference>> {
+        let waiting = self.waiting.as_ref()?;
+        let accepted = self.accepted.as_ref();
+        let before = accepted.map_or(&Value::Null, |form| &form.definition);
+        Some(differences(before, &waiting.definition))
+    }
 }
 
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -247,17 +270,34 @@ impl PinFile {
         })
     }
 
+    /// Accepts what was shown, as [`waiting`](Self::waiting) gave it, and nothing else: what is otherwise by
+    /// now is to be looked at again.
+    pub fn accept_shown(
+        &self,
+        label: &str,
+        shown: &[(String, Vec<Difference>)],
+    ) -> Result<(), PinError> {
+        self.change(|written| {
+            let mut tools = written.servers.get_mut(label);
+            for (name, differences) in shown {
+                let pin = tools.as_mut().and_then(|server| server.tools.get_mut(name));
+                let pin = pin.filter(|pin| pin.shows().as_ref() == Some(differences));
+                let Some(pin) = pin else {
+                    let tool = haft_core::cut(&crate::text::visible(name));
+                    return Err(PinError::ChangedAgain { tool });
+                };
+                pin.accepted = pin.waiting.take();
+            }
+            Ok(())
+        })
+    }
+
     /// What of a server waits to be accepted, with what is different; all of a new tool is.
     pub fn waiting(&self, label: &str) -> Result<Vec<(String, Vec<Difference>)>, PinError> {
         let written = self.read()?;
         let pins = written.servers.get(label).into_iter();
         let pins = pins.flat_map(|server| &server.tools);
-        let waiting = pins.filter_map(|(name, pin)| {
-            let waiting = pin.waiting.as_ref()?;
-            let accepted = pin.accepted.as_ref();
-            let before = accepted.map_or(&Value::Null, |form| &form.definition);
-            Some((name.clone(), differences(before, &waiting.definition)))
-        });
+        let waiting = pins.filter_map(|(name, pin)| Some((name.clone(), pin.shows()?)));
         Ok(waiting.collect())
     }
 

@@ -183,3 +183,44 @@ fn two_who_change_it_at_once_do_not_lose_each_others_changes() {
         assert_eq!(standings(&changed.unwrap()), ["changed"]);
     }
 }
+
+#[test]
+fn only_what_was_shown_is_accepted() {
+    let (_folder, pins) = pins();
+    let list = |words: &str| [tool("read", words)];
+    pins.compare("files", "npx", &list("Reads.")).unwrap();
+    pins.compare("files", "npx", &list("Reads all.")).unwrap();
+    let shown = pins.waiting("files").unwrap();
+    // While somebody looks at it, it changes again.
+    pins.compare("files", "npx", &list("Reads, then mails."))
+        .unwrap();
+    let refused = pins.accept_shown("files", &shown).unwrap_err();
+    assert!(
+        matches!(refused, PinError::ChangedAgain { .. }),
+        "{refused}"
+    );
+    let compared = pins.compare("files", "npx", &list("Reads, then mails."));
+    assert_eq!(standings(&compared.unwrap()), ["changed"]);
+    let shown = pins.waiting("files").unwrap();
+    pins.accept_shown("files", &shown).unwrap();
+    let compared = pins.compare("files", "npx", &list("Reads, then mails."));
+    assert!(compared.unwrap().is_unchanged());
+}
+
+#[test]
+fn whatever_a_model_or_a_client_reads_is_pinned() {
+    for member in [
+        "title",
+        "description",
+        "inputSchema",
+        "outputSchema",
+        "annotations",
+    ] {
+        let (_folder, pins) = pins();
+        let mut changed = tool("read", "Reads.");
+        pins.compare("files", "npx", &[changed.clone()]).unwrap();
+        changed[member] = json!({"title": "other"});
+        let compared = pins.compare("files", "npx", &[changed]).unwrap();
+        assert_eq!(standings(&compared), ["changed"], "{member}");
+    }
+}

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::server::{Parts, Server};
 use crate::connection::ConnectOptions;
 use crate::names::Label;
+use crate::oauth::OAuthOptions;
 use crate::secret::Secret;
 use crate::settings::{Approve, Pin, ServerSettings, TransportSettings};
 
@@ -113,6 +114,8 @@ fn server_of(guest: &Guest, options: &ConnectOptions) -> Arc<Server> {
     settings.idle_shutdown = Some(KEPT);
     let mut options = options.clone();
     options.custom = None;
+    // Those are the operator's.
+    options.oauth = OAuthOptions::default();
     options.http.pinned.clone_from(&guest.pinned);
     Server::new(Parts {
         settings: Arc::new(settings),

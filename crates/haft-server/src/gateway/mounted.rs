@@ -1,11 +1,14 @@
 //! The gateway as a part of the server: `/mcp`, behind the same door as the API.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, to_bytes};
 use axum::extract::Request;
+use axum::http::StatusCode;
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::MethodRouter;
 use haft_core::Cancel;
 use haft_mcp::gateway::{Caller as GatewayCaller, Gateway, HttpOptions};
@@ -13,6 +16,10 @@ use haft_mcp::gateway::{Caller as GatewayCaller, Gateway, HttpOptions};
 use super::CatalogBackend;
 use crate::app::{App, Caller};
 use crate::http::Route;
+
+/// How long the body of a request may take, and how large it may be.
+const BODY_WAIT: Duration = Duration::from_mins(2);
+const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
 /// Where it is.
 const PATH: &str = "/mcp";
@@ -57,11 +64,19 @@ impl Mounted {
     }
 }
 
-/// Tells the gateway who asks, as the envelope has found out: the tenant of the key.
-async fn name_caller(mut request: Request, next: Next) -> Response {
-    if let Some(caller) = request.extensions().get::<Caller>() {
+/// Tells the gateway who asks, as the envelope has found out: the tenant of the key. Whoever sends takes no
+/// longer over it than at the API.
+async fn name_caller(request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    if let Some(caller) = parts.extensions.get::<Caller>() {
         let caller = GatewayCaller::new(caller.owner.as_str());
-        request.extensions_mut().insert(caller);
+        parts.extensions.insert(caller);
     }
-    next.run(request).await
+    let read = tokio::time::timeout(BODY_WAIT, to_bytes(body, MAX_BODY_BYTES)).await;
+    let refused = match read {
+        Ok(Ok(body)) => return next.run(Request::from_parts(parts, Body::from(body))).await,
+        Ok(Err(_)) => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+        Err(_) => (StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
+    };
+    refused.into_response()
 }

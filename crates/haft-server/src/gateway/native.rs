@@ -83,11 +83,14 @@ impl Approver for AskClient {
 /// What a person is asked.
 pub(super) fn question(name: &str, arguments: &Value, reason: &str) -> String {
     let arguments = haft_mcp::visible(&arguments.to_string());
-    let shown: String = arguments.chars().take(SHOWN_CHARS).collect();
-    let rest = if shown.len() < arguments.len() {
-        "…"
-    } else {
-        ""
-    };
-    format!("Run `{name}` with {shown}{rest}, although {reason}?")
+    let all = arguments.chars().count();
+    if all <= SHOWN_CHARS {
+        return format!("Run `{name}` with {arguments}, although {reason}?");
+    }
+    let head: String = arguments.chars().take(SHOWN_CHARS / 2).collect();
+    let tail: String = arguments.chars().skip(all - SHOWN_CHARS / 2).collect();
+    let hidden = all - SHOWN_CHARS;
+    format!(
+        "Run `{name}` with {head} [… {hidden} characters that are not shown …] {tail}, although {reason}?"
+    )
 }

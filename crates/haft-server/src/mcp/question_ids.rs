@@ -3,6 +3,7 @@
 //! A client that keeps its own items sends the question back together with the answer. Its id is bound
 //! to whose question it is and what it asks, so that a yes is a yes to exactly that.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use ring::hmac;
@@ -20,12 +21,25 @@ pub(crate) struct QuestionIds {
     /// Never empty; the newest is the last.
     keys: Vec<hmac::Key>,
     owner: String,
+    /// Where the servers are that the request brings along, by their labels.
+    places: HashMap<String, String>,
 }
 
 impl QuestionIds {
     pub(crate) fn new(keys: Vec<hmac::Key>, owner: &str) -> Self {
         let owner = owner.to_owned();
-        Self { keys, owner }
+        let places = HashMap::new();
+        Self {
+            keys,
+            owner,
+            places,
+        }
+    }
+
+    /// Questions about these servers of a request are about them, and about no other of the same label.
+    pub(crate) fn at(mut self, places: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.places.extend(places);
+        self
     }
 
     /// The id of a new question.
@@ -59,7 +73,8 @@ impl QuestionIds {
 
     fn mark(&self, key: &hmac::Key, nonce: &str, asked: [&str; 3]) -> String {
         let mut context = hmac::Context::with_key(key);
-        for part in [self.owner.as_str(), nonce].iter().chain(&asked) {
+        let place = self.places.get(asked[0]).map_or("", String::as_str);
+        for part in [self.owner.as_str(), nonce, place].iter().chain(&asked) {
             // With its length in front, no part can pass for the beginning of the next.
             context.update(&(part.len() as u64).to_be_bytes());
             context.update(part.as_bytes());
@@ -103,6 +118,15 @@ mod tests {
         assert!(!ids(&[2], "a").is_ours(&id, "air", "find", "{}"));
         assert!(!ours.is_ours("mcpr_1", "air", "find", "{}"));
         assert!(!ours.is_ours("mcpr_00000000000000é0", "air", "find", "{}"));
+    }
+
+    #[test]
+    fn a_question_about_one_server_is_none_about_another_of_the_same_label() {
+        let at = |place: &str| ids(&[1], "a").at([("air".to_owned(), place.to_owned())]);
+        let id = at("https://air.example").next("air", "find", "{}");
+        assert!(at("https://air.example").is_ours(&id, "air", "find", "{}"));
+        assert!(!at("https://sea.example").is_ours(&id, "air", "find", "{}"));
+        assert!(!ids(&[1], "a").is_ours(&id, "air", "find", "{}"));
     }
 
     #[test]

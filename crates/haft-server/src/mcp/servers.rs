@@ -12,6 +12,9 @@ use crate::error::{ApiError, ErrorCode};
 use crate::toolkit::is_client_search;
 use crate::wire::{CreateRequest, McpAddress, McpEntry, RequestTool, RequestToolKind};
 
+/// How many servers one request may name.
+const MAX_SERVERS: usize = 64;
+
 /// How long the tools of a server are waited for. What takes longer is there for the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
@@ -68,6 +71,13 @@ impl App {
         }
         let loaded = context.loaded();
         let entries = entries(&request.tools, &loaded);
+        if entries.len() > MAX_SERVERS {
+            let message = format!(
+                "there are {} MCP servers in `tools`, {MAX_SERVERS} are allowed: leave some out",
+                entries.len()
+            );
+            return Err(ApiError::new(ErrorCode::InvalidValue, message).at("tools"));
+        }
         let found = entries
             .iter()
             .map(|(param, entry)| self.find(caller, param, entry));

@@ -181,9 +181,35 @@ fn headers(value: Value, path: &str) -> Read<BTreeMap<String, Secret>> {
                 format!("`{at}` is no header that can be sent: check it"),
             ));
         }
+        if is_of_the_protocol(&name) {
+            let message = format!("`{at}` is not the client's to set: leave it out");
+            return Err(invalid(&at, message));
+        }
         Ok((name, Secret::new(value)))
     });
     headers.collect()
+}
+
+/// Headers by which messages and connections are told apart, and those of the protocol itself.
+fn is_of_the_protocol(name: &str) -> bool {
+    const NAMES: [&str; 14] = [
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "keep-alive",
+        "last-event-id",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    let name = name.to_ascii_lowercase();
+    NAMES.contains(&name.as_str()) || name.starts_with("mcp-")
 }
 
 /// Some of the server's tools: by their names, or by what they do. Gives the value back.

@@ -169,3 +169,34 @@ async fn a_request_may_tighten_what_the_operator_decided_and_never_loosen_it() {
         assert_eq!(item_types(&response)[1], expected, "{request}");
     }
 }
+
+#[tokio::test]
+async fn headers_of_messages_and_of_the_protocol_are_not_the_clients() {
+    let air = Fake::with(&["find"]).await;
+    let served = setup(ScriptedModel::new([]), &[&air]).serve().await;
+    for name in [
+        "Host",
+        "content-length",
+        "Transfer-Encoding",
+        "Mcp-Session-Id",
+    ] {
+        let mut entry = air.entry("air");
+        entry["headers"] = json!({name: "1"});
+        let body = json!({"input": "go", "tools": [entry]});
+        let answer = served.post("/responses", body).await;
+        let at = format!("tools[0].headers.{name}");
+        assert_eq!(answer.error(), (400, "invalid_value", Some(at.as_str())));
+    }
+    assert_eq!(air.lists(), 0);
+}
+
+#[tokio::test]
+async fn a_request_names_so_many_servers_and_no_more() {
+    let air = Fake::with(&["find"]).await;
+    let served = setup(ScriptedModel::new([]), &[&air]).serve().await;
+    let entries: Vec<_> = (0..65).map(|it| air.entry(&format!("air{it}"))).collect();
+    let body = json!({"input": "go", "tools": entries});
+    let answer = served.post("/responses", body).await;
+    assert_eq!(answer.error(), (400, "invalid_value", Some("tools")));
+    assert_eq!(air.lists(), 0);
+}
