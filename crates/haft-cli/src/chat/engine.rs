@@ -60,7 +60,7 @@ impl Engine {
             [] => None,
             _ => Some(crate::serve::data_dir(&config.data_dir)?),
         };
-        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref(), None)?;
+        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref())?;
         let tools = catalogue::hosted_here(config.search_files, &config.data_dir)?;
         let notes = unusable.into_iter().map(|(_, error)| error.to_string());
         let mut notes: Vec<String> = notes.collect();

@@ -2,11 +2,9 @@
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use haft_mcp::Asker;
 use haft_mcp::gateway::Caller;
-use haft_server::{GatewayOptions, Questions, Sight, gateway};
+use haft_server::{GatewayOptions, Sight, gateway};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::servers::{Folder, Servers};
@@ -20,9 +18,7 @@ use crate::serve::log;
 /// standard output.
 pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<dyn Error>> {
     let filter = log::of_environment()?;
-    let questions = Arc::new(Questions::default());
-    let asker: Arc<dyn Asker> = questions.clone();
-    let servers = Servers::asking(&arguments.from, Folder::Made, Some(asker))?;
+    let servers = Servers::configured(&arguments.from, Folder::Made)?;
     log::start(filter, &Watching::default());
     for note in &servers.config.mcp_notes {
         tracing::warn!("{note}");
@@ -48,7 +44,6 @@ pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<
     let options = GatewayOptions {
         mode: offered.mode.mode(),
         subset: offered.subset(),
-        questions: Some(questions),
     };
     let (catalog, pool) = (own.catalog.clone(), servers.pool.clone());
     let limits = config.loop_options.clone();

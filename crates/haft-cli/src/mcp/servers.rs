@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft::JsonSchemaFactory;
 use haft::models::process_environment;
 use haft_mcp::{
-    Asker, ConnectOptions, Label, Launcher, OAuthOptions, Pool, Secret, Server, ServerConfig,
+    ConnectOptions, Label, Launcher, OAuthOptions, Pool, Secret, Server, ServerConfig,
     SettingsError, TokenStore,
 };
 
@@ -48,15 +48,6 @@ impl Servers {
         from: &McpFrom,
         folder: Folder,
     ) -> Result<Self, Box<dyn std::error::Error>> {
-        Self::asking(from, folder, None)
-    }
-
-    /// The same, with somebody who answers what they ask in the midst of calls.
-    pub(super) fn asking(
-        from: &McpFrom,
-        folder: Folder,
-        asker: Option<Arc<dyn Asker>>,
-    ) -> Result<Self, Box<dyn std::error::Error>> {
         let mut config = without_models(from.config.as_deref())?;
         if let Some(folder) = &from.data_dir {
             config.data_dir.clone_from(folder);
@@ -66,7 +57,7 @@ impl Servers {
             (_, Folder::Made) => Some(data_dir(&config.data_dir)?),
             (_, Folder::AsItIs) => Some(config.data_dir.clone()),
         };
-        let (pool, unusable) = pool_of(&config.mcp, folder.as_deref(), asker)?;
+        let (pool, unusable) = pool_of(&config.mcp, folder.as_deref())?;
         Ok(Self {
             labels: config.mcp.iter().map(|it| it.label.clone()).collect(),
             pool,
@@ -87,7 +78,7 @@ impl Servers {
         // What bounds a call is said by the configuration, if there is one.
         let config = without_models(from.config.as_deref())?;
         let labels = vec![server.label.clone()];
-        let (pool, unusable) = pool_of(&[server], None, None)?;
+        let (pool, unusable) = pool_of(&[server], None)?;
         Ok(Self {
             pool,
             unusable,
@@ -127,7 +118,6 @@ impl Servers {
 pub(crate) fn pool_of(
     servers: &[McpServer],
     folder: Option<&Path>,
-    asker: Option<Arc<dyn Asker>>,
 ) -> Result<(Pool, Vec<(Label, SettingsError)>), Failure> {
     let options = ConnectOptions {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -137,7 +127,6 @@ pub(crate) fn pool_of(
             opener: None,
         },
         validator: Some(Arc::new(JsonSchemaFactory)),
-        asker,
         ..ConnectOptions::default()
     };
     let mut builder = Pool::builder().connect(options);

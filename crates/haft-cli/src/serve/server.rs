@@ -54,7 +54,7 @@ pub(super) fn build(
         .map(|name| format!("{}{name}", catalogue::PREFIX));
     let tools = types.collect();
     // What is missing was complained about.
-    let (mcp, _) = pool_of(&config.mcp, Some(data_dir), None)?;
+    let (mcp, _) = pool_of(&config.mcp, Some(data_dir))?;
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)
         .catalog(catalog)
@@ -69,8 +69,6 @@ pub(super) fn build(
         builder = builder.gateway(GatewayOptions {
             mode: gateway.mode.mode(),
             subset: gateway.subset(),
-            // Responses call the same servers, and have nobody to ask.
-            questions: None,
         });
     }
     let server = builder.build().map_err(told)?;

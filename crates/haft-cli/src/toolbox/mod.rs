@@ -61,7 +61,7 @@ impl Toolbox {
             [] => None,
             _ => Some(crate::serve::data_dir(&config.data_dir)?),
         };
-        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref(), None)?;
+        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref())?;
         for (_, error) in unusable {
             note(&error.to_string());
         }

@@ -16,7 +16,6 @@ use haft_mcp::{Pool, Server, ServerTools};
 use tokio::sync::broadcast;
 
 use super::entry::{Entry, Target, native_entry, server_entries};
-use super::questions::Questions;
 use super::{native, remote};
 
 /// How long a list waits for servers of which nothing is known yet. Those that take longer come with a
@@ -45,7 +44,6 @@ pub struct CatalogBackend {
     sight: Sight,
     limits: LoopOptions,
     changes: broadcast::Sender<Change>,
-    questions: Option<Arc<Questions>>,
     /// What was made of each server's last list.
     made: Mutex<HashMap<String, Made>>,
 }
@@ -67,14 +65,8 @@ impl CatalogBackend {
             sight,
             limits,
             changes,
-            questions: None,
             made: Mutex::default(),
         }
-    }
-
-    pub(super) fn with_questions(mut self, questions: Option<Arc<Questions>>) -> Self {
-        self.questions = questions;
-        self
     }
 
     /// The tools that run here, as this caller may see them.
@@ -219,10 +211,7 @@ impl Backend for CatalogBackend {
             Target::Native(tool) => {
                 native::call(&self.catalog, tool, request, context, &self.limits).await
             }
-            Target::Remote(server, tool) => {
-                let questions = self.questions.as_ref();
-                remote::call(&server, &tool, request, context, questions).await
-            }
+            Target::Remote(server, tool) => remote::call(&server, &tool, request, context).await,
         };
         outcome.map(Reply::Complete)
     }

@@ -9,7 +9,6 @@ mod backend;
 mod entry;
 mod mounted;
 mod native;
-mod questions;
 mod remote;
 
 use std::sync::Arc;
@@ -22,7 +21,6 @@ use haft_mcp::gateway::{Gateway, GatewayError, Mode, Subset};
 
 pub use self::backend::{CatalogBackend, Sight};
 pub(crate) use self::mounted::Mounted;
-pub use self::questions::Questions;
 
 /// The name of the part that is offered, where not everything is.
 const PART: &str = "offered";
@@ -41,8 +39,6 @@ pub struct GatewayOptions {
     pub mode: Mode,
     /// The part of all tools that is there; everything where none is given.
     pub subset: Option<Subset>,
-    /// What servers ask in the midst of calls, where their connections were given the same.
-    pub questions: Option<Arc<Questions>>,
 }
 
 /// A gateway in front of a catalogue and MCP servers.
@@ -55,8 +51,7 @@ pub fn gateway(
     limits: LoopOptions,
     options: GatewayOptions,
 ) -> Result<Gateway<CatalogBackend>, GatewayError> {
-    let backend =
-        CatalogBackend::new(catalog, pool, sight, limits).with_questions(options.questions);
+    let backend = CatalogBackend::new(catalog, pool, sight, limits);
     let builder = Gateway::builder(backend)
         .mode(options.mode)
         .validator(Arc::new(JsonSchemaFactory));

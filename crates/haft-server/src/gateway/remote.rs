@@ -7,14 +7,12 @@ use haft_mcp::{CallOptions, Cause, Server, ToolDef, ToolOutcome, TraceContext};
 use serde_json::Value;
 
 use super::native::question;
-use super::questions::Questions;
 
 pub(super) async fn call(
     server: &Arc<Server>,
     tool: &ToolDef,
     request: CallRequest,
     context: CallContext,
-    questions: Option<&Arc<Questions>>,
 ) -> Result<CallOutcome, BackendError> {
     if server.needs_approval(tool) {
         let arguments = Value::Object(request.arguments.clone());
@@ -37,7 +35,6 @@ pub(super) async fn call(
             }
         }
     }
-    let _asked = questions.map(|it| it.during(server.label(), &tool.name, &context));
     let told = context.clone();
     let mut tell = move |progress| told.progress(progress);
     let options = CallOptions {
