@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::server::{Parts, Server};
 use crate::connection::ConnectOptions;
 use crate::names::Label;
+use crate::question::Questions;
 use crate::secret::Secret;
 use crate::settings::{Approve, Pin, ServerSettings, TransportSettings};
 
@@ -113,6 +114,8 @@ fn server_of(guest: &Guest, options: &ConnectOptions) -> Arc<Server> {
     settings.idle_shutdown = Some(KEPT);
     let mut options = options.clone();
     options.custom = None;
+    // Nobody who could be asked stands behind a request.
+    options.questions = Questions::Refused;
     options.http.pinned.clone_from(&guest.pinned);
     Server::new(Parts {
         settings: Arc::new(settings),
