@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft::models::process_environment;
 use haft_mcp::{
-    ConnectOptions, Label, Launcher, Pool, Secret, Server, ServerConfig, SettingsError,
+    ConnectOptions, Label, Launcher, Pool, Questions, Secret, Server, ServerConfig, SettingsError,
 };
 
 use crate::arguments::{AdHoc, McpFrom};
@@ -42,6 +42,7 @@ impl Servers {
     pub(super) fn configured(
         from: &McpFrom,
         folder: Folder,
+        questions: Questions,
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let mut config = without_models(from.config.as_deref())?;
         if let Some(folder) = &from.data_dir {
@@ -52,7 +53,7 @@ impl Servers {
             (_, Folder::Made) => Some(data_dir(&config.data_dir)?),
             (_, Folder::AsItIs) => Some(config.data_dir.clone()),
         };
-        let (pool, unusable) = pool_of(&config.mcp, folder.as_deref())?;
+        let (pool, unusable) = pool_of(&config.mcp, folder.as_deref(), questions)?;
         Ok(Self {
             labels: config.mcp.iter().map(|it| it.label.clone()).collect(),
             pool,
@@ -66,14 +67,15 @@ impl Servers {
         ad_hoc: &AdHoc,
         from: &McpFrom,
         folder: Folder,
+        questions: Questions,
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let Some(server) = ad_hoc_server(ad_hoc)? else {
-            return Self::configured(from, folder);
+            return Self::configured(from, folder, questions);
         };
         // What bounds a call is said by the configuration, if there is one.
         let config = without_models(from.config.as_deref())?;
         let labels = vec![server.label.clone()];
-        let (pool, unusable) = pool_of(&[server], None)?;
+        let (pool, unusable) = pool_of(&[server], None, questions)?;
         Ok(Self {
             pool,
             unusable,
@@ -109,14 +111,17 @@ impl Servers {
     }
 }
 
-/// A pool of these servers. Without a folder nothing is remembered and nothing is pinned.
+/// A pool of these servers. Without a folder nothing is remembered and nothing is pinned. `questions`:
+/// whether calls bring somebody along who answers what servers ask.
 pub(crate) fn pool_of(
     servers: &[McpServer],
     folder: Option<&Path>,
+    questions: Questions,
 ) -> Result<(Pool, Vec<(Label, SettingsError)>), Failure> {
     let options = ConnectOptions {
         version: env!("CARGO_PKG_VERSION").into(),
         launcher: launcher(),
+        questions,
         ..ConnectOptions::default()
     };
     let mut builder = Pool::builder().connect(options);

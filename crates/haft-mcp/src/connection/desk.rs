@@ -134,7 +134,8 @@ impl Desk {
         if self.seam.is_none() {
             return Err(Unasked::Nobody);
         }
-        let question = Question::read(&self.server, None, params).map_err(Unasked::Refused)?;
+        let question =
+            Question::from_protocol(&self.server, None, params).map_err(Unasked::Refused)?;
         let asker = self.meant(&question)?;
         let (_asking, left) = self.admitted()?;
         let kind = question.kind.clone();

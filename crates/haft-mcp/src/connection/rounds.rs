@@ -124,7 +124,7 @@ impl<'a> Rounds<'a> {
         let takes = self.asker.as_ref().map_or(Takes::NOTHING, |it| it.takes());
         let read = |(key, request): (&String, &Value)| {
             let params = request.get("params").unwrap_or(&Value::Null);
-            let question = Question::read(self.server, Some(self.tool), params);
+            let question = Question::from_protocol(self.server, Some(self.tool), params);
             let question = question.map_err(Cause::Unexpected)?;
             if !takes.includes(&question.kind) {
                 return Err(Cause::InputRequired {

@@ -110,7 +110,8 @@ impl fmt::Debug for Questions {
 
 /// Whoever answers in one run. Put into the run's context
 /// ([`ToolContext::state`](haft_core::ToolContext::state)), it goes with every call that an
-/// [`McpTool`](crate::McpTool) makes there. The servers' pool must allow it.
+/// [`McpTool`](crate::McpTool) makes there. The servers' pool must allow it. One that is the same person's
+/// in several runs says so by [`Asker::caller`].
 ///
 /// ```
 /// use std::sync::Arc;

@@ -92,7 +92,11 @@ impl Question {
     }
 
     /// Reads the `params` of `elicitation/create`, or says what is wrong with them.
-    pub(crate) fn read(server: &Label, tool: Option<&str>, params: &Value) -> Result<Self, String> {
+    pub fn from_protocol(
+        server: &Label,
+        tool: Option<&str>,
+        params: &Value,
+    ) -> Result<Self, String> {
         let message = params.get("message").and_then(Value::as_str);
         let message = visible(message.ok_or("the question has no `message`")?);
         let message = match message.char_indices().nth(MAX_MESSAGE_BYTES) {
@@ -137,7 +141,7 @@ mod tests {
     use super::*;
 
     fn read(params: &Value) -> Result<Question, String> {
-        Question::read(&Label::new("it").unwrap(), Some("tool"), params)
+        Question::from_protocol(&Label::new("it").unwrap(), Some("tool"), params)
     }
 
     #[test]
