@@ -52,11 +52,14 @@ impl Spinner {
     /// Waits for the work, and shows that it does if it takes long.
     pub(crate) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
-        if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
-            return done;
-        }
-        self.show();
-        let done = work.await;
+        let done = match tokio::time::timeout(PATIENCE, &mut work).await {
+            Ok(done) => done,
+            Err(_) => {
+                self.show();
+                work.await
+            }
+        };
+        // Somebody who was asked may have brought it up.
         self.hide();
         done
     }

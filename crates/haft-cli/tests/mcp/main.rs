@@ -7,6 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod asked;
 mod commands;
 mod fake;
 mod http;
@@ -14,3 +15,4 @@ mod kit;
 mod pinned;
 mod processes;
 mod served;
+mod typed;
