@@ -65,7 +65,7 @@ fn fields_are_asked_for_one_by_one_and_shown_before_they_go() {
         "  age (a whole number) [may be empty]: 1.5\nthat is no whole number\n",
         "  news (yes or no) [may be empty]: \n",
         "  sizes (some of these, with commas) [may be empty]: Small, l\n",
-        "this goes to `zeta`:\n  age: 20\n",
+        "this goes to `zeta`:\n  name: \"Ann\"\n  colour: \"red\"\n  age: 20\n",
         "  news: nothing\n",
         "  send it? [y]es, [n]o: perhaps\nsay `y` or `n`\n",
     ] {

@@ -108,7 +108,7 @@ async fn a_question_reaches_the_client_in_all_four_pairs_of_eras() {
         for server in ["modern", "legacy"] {
             let pair = format!("{era} client, {server} server");
             let (text, is_error) = call(&client, &format!("{server}__ask"), json!({})).await;
-            let filled = r#"{"action":"accept","content":{"colour":"blue","name":"Ann"}}"#;
+            let filled = r#"{"action":"accept","content":{"name":"Ann","colour":"blue"}}"#;
             assert!(text.contains(filled) && !is_error, "{pair}: {text}");
             let message = format!("MCP server `{server}` asks: Who?");
             assert_eq!(person.messages(), [message], "{pair}");

@@ -32,7 +32,7 @@ fn a_call_by_hand_asks_the_person_at_the_terminal() {
     for server in ["modern", "legacy"] {
         let mut terminal = Terminal::run(folder.path(), &["mcp", "call", server, "ask"]);
         fill_in(&mut terminal, server);
-        terminal.sees(r#""content":{"colour":"blue","name":"Ann"}"#);
+        terminal.sees(r#""content":{"name":"Ann","colour":"blue"}"#);
         assert_eq!(terminal.ends().0, Some(0), "{server}");
     }
 }
