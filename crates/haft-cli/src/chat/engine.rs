@@ -187,7 +187,7 @@ impl Engine {
                         stream.cancel().cancel();
                     }
                 }
-                Some(asked) = inquiries.recv() => inquire(desk, &mut stream, asked).await?,
+                Some(inquiry) = inquiries.recv() => inquire(desk, &mut stream, inquiry).await?,
                 () = desk.interrupts.next() => {
                     if was_stopped {
                         return Ok(Reply::Leave);

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+use std::fmt::Write as _;
+
 use haft_mcp::{Answer, Question};
 use serde_json::{Value, json};
 
@@ -26,18 +28,18 @@ fn held(question: &Question, lines: &[&str]) -> (String, Option<Answer>) {
             Step::Done(answer) => return (screen, Some(answer)),
         };
         for line in told {
-            screen += &format!("{line}\n");
+            writeln!(screen, "{line}").unwrap();
         }
         let Some(line) = lines.next() else {
             return (screen + &prompt, None);
         };
-        screen += &format!("{prompt}{line}\n");
+        writeln!(screen, "{prompt}{line}").unwrap();
         inquiry.hear(&Heard::Line((*line).to_owned()));
     }
 }
 
-fn accepted(values: &Value) -> Option<Answer> {
-    Some(Answer::Accept(values.as_object().unwrap().clone()))
+fn accepted(values: &Value) -> Answer {
+    Answer::Accept(values.as_object().unwrap().clone())
 }
 
 #[test]
@@ -57,7 +59,7 @@ fn fields_are_asked_for_one_by_one_and_shown_before_they_go() {
     let (screen, answer) = held(&question, &lines);
     let expected =
         json!({"name": "Ann", "colour": "red", "age": 20, "sizes": ["s", "l"], "share": 0.5});
-    assert_eq!(answer, accepted(&expected));
+    assert_eq!(answer, Some(accepted(&expected)));
     for seen in [
         "? MCP server `zeta` asks, in a call of `ask`:\n  Who",
         "  name: Your name: as in your passport\n  name (text): Ann\n",
@@ -80,7 +82,7 @@ fn what_a_form_proposes_stands_and_nothing_goes_without_a_yes() {
         &json!({"colour": {"type": "string", "default": "blue"}}),
         &json!([]),
     );
-    assert_eq!(held(&question, &["", "yes"]).1, accepted(&json!({})));
+    assert_eq!(held(&question, &["", "yes"]).1, Some(accepted(&json!({}))));
     for last in ["", "n", "no"] {
         let (screen, answer) = held(&question, &["", last]);
         assert_eq!(answer, Some(Answer::Decline));
@@ -98,7 +100,7 @@ fn an_empty_line_or_ctrl_c_is_a_no() {
     assert_eq!(inquiry.step(), Step::Done(Answer::Decline));
     let nothing = form(&json!({}), &json!([]));
     let (screen, answer) = held(&nothing, &["y"]);
-    assert_eq!(answer, accepted(&json!({})));
+    assert_eq!(answer, Some(accepted(&json!({}))));
     assert!(screen.contains("do you agree?"), "{screen}");
 }
 
@@ -110,7 +112,7 @@ fn a_page_is_shown_as_it_is() {
         screen.contains("  https://xn--bcher-kva.example/in?a=1\n"),
         "{screen}"
     );
-    assert_eq!(answer, accepted(&json!({})));
+    assert_eq!(answer, Some(accepted(&json!({}))));
     assert_eq!(held(&question(&page), &[""]).1, Some(Answer::Decline));
 }
 

@@ -52,12 +52,12 @@ impl Spinner {
     /// Waits for the work, and shows that it does if it takes long.
     pub(crate) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
-        let done = match tokio::time::timeout(PATIENCE, &mut work).await {
-            Ok(done) => done,
-            Err(_) => {
-                self.show();
-                work.await
-            }
+        let in_time = tokio::time::timeout(PATIENCE, &mut work).await;
+        let done = if let Ok(done) = in_time {
+            done
+        } else {
+            self.show();
+            work.await
         };
         // Somebody who was asked may have brought it up.
         self.hide();

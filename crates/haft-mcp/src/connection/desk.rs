@@ -201,8 +201,8 @@ impl Desk {
             QuestionKind::Page { .. } => None,
         };
         for _ in 0..TRIES {
-            let asked = AssertUnwindSafe(async { asker.ask(question.clone()).await });
-            let answer = match asked.catch_unwind().await {
+            let said = AssertUnwindSafe(async { asker.ask(question.clone()).await });
+            let answer = match said.catch_unwind().await {
                 Ok(answer) => answer,
                 Err(panic) => {
                     let text = haft_core::panic_text(&*panic);

@@ -143,7 +143,8 @@ impl Connection {
         options: &ConnectOptions,
     ) -> Result<Self, McpError> {
         let mut opening = Opening::new(&settings, options).await?;
-        let running = opening.run().await?;
+        // Rare and large.
+        let running = Box::pin(opening.run()).await?;
         let Opening {
             kind,
             traffic,

@@ -172,8 +172,8 @@ mod tests {
         }
     }
 
-    fn named(name: &'static str) -> Option<Arc<dyn Asker>> {
-        Some(Arc::new(Named(name)))
+    fn named(name: &'static str) -> Arc<dyn Asker> {
+        Arc::new(Named(name))
     }
 
     fn meant(parties: &Parties) -> Result<u64, NoOne> {
@@ -184,12 +184,12 @@ mod tests {
     async fn the_oldest_call_of_the_only_caller_is_meant() {
         let mut parties = Parties::default();
         assert_eq!(meant(&parties), Err(NoOne::Idle));
-        let first = parties.begin(named("a"));
-        let second = parties.begin(named("a"));
+        let first = parties.begin(Some(named("a")));
+        let second = parties.begin(Some(named("a")));
         assert_eq!(meant(&parties), Ok(first));
         parties.answered(first);
         assert_eq!(meant(&parties), Ok(second));
-        let other = parties.begin(named("b"));
+        let other = parties.begin(Some(named("b")));
         assert_eq!(meant(&parties), Err(NoOne::Doubt));
         parties.answered(second);
         assert_eq!(meant(&parties), Ok(other));
@@ -212,7 +212,7 @@ mod tests {
         let mut parties = Parties::default();
         let silent = parties.begin(None);
         assert_eq!(meant(&parties), Err(NoOne::Silent));
-        let first = parties.begin(named("a"));
+        let first = parties.begin(Some(named("a")));
         assert_eq!(meant(&parties), Err(NoOne::Doubt));
         parties.answered(silent);
         assert_eq!(meant(&parties), Ok(first));
@@ -221,14 +221,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_that_was_given_up_may_still_be_the_one_that_is_asked_about() {
         let mut parties = Parties::default();
-        let given_up = parties.begin(named("a"));
+        let given_up = parties.begin(Some(named("a")));
         let until = Instant::now() + Duration::from_mins(1);
         parties.given_up(given_up, until);
         assert_eq!(
             (meant(&parties), parties.under_way()),
             (Err(NoOne::Idle), 0)
         );
-        let other = parties.begin(named("b"));
+        let other = parties.begin(Some(named("b")));
         assert_eq!(meant(&parties), Err(NoOne::Doubt));
         tokio::time::advance(Duration::from_mins(1)).await;
         assert_eq!(meant(&parties), Ok(other));

@@ -407,8 +407,7 @@ impl Brain {
             "question" => self.question(id, arguments, sink),
             "state" => Self::rounds(id, params, sink),
             "ask" if self.has("modern") => rounds(id, params, sink),
-            "ask" => self.interrogate(id, arguments, sink),
-            "interrogate" => self.interrogate(id, arguments, sink),
+            "ask" | "interrogate" => self.interrogate(id, arguments, sink),
             "meta" => {
                 text(
                     sink,
