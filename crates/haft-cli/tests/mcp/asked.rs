@@ -70,7 +70,10 @@ fn mute(era: Era) -> ConnectOptions {
 }
 
 fn object(value: Value) -> Map<String, Value> {
-    value.as_object().unwrap().clone()
+    match value {
+        Value::Object(object) => object,
+        other => panic!("{other} is no object"),
+    }
 }
 
 /// A client of `haft mcp serve`.
