@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod failure;
 mod init;
+mod inquiry;
 mod keys;
 mod mcp;
 mod remote;

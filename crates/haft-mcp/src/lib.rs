@@ -49,7 +49,7 @@ pub use pool::{
     ServerTools, State,
 };
 pub use process::Launcher;
-pub use question::{Answer, Asker, Question, QuestionKind};
+pub use question::{Answer, Asker, AskerSlot, Question, QuestionKind, Questions, Takes};
 pub use render::{RenderOptions, Rendered, capped};
 pub use secret::Secret;
 pub use settings::{

@@ -19,6 +19,18 @@ pub(super) enum Manner {
     Json,
 }
 
+impl Manner {
+    /// As this process was started.
+    pub(super) fn of(json: bool) -> Self {
+        let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+        match (json, is_terminal) {
+            (true, _) => Self::Json,
+            (false, true) => Self::Interactive,
+            (false, false) => Self::Piped,
+        }
+    }
+}
+
 /// Everything that a conversation needs of its surroundings.
 pub(super) struct Desk {
     pub(super) screen: Screen,
@@ -44,12 +56,7 @@ pub(super) struct Wishes {
 impl Desk {
     pub(super) fn open(wishes: Wishes) -> io::Result<Self> {
         let is_typed = io::stdin().is_terminal();
-        let is_seen = io::stdout().is_terminal();
-        let manner = match (wishes.json, is_typed && is_seen) {
-            (true, _) => Manner::Json,
-            (false, true) => Manner::Interactive,
-            (false, false) => Manner::Piped,
-        };
+        let manner = Manner::of(wishes.json);
         if manner != Manner::Interactive && wishes.color == Color::Auto {
             // What is part of a pipe is plain, also where its last piece is a terminal.
             Color::Never.apply();

@@ -9,14 +9,15 @@ use haft::models::http::Http;
 use haft::models::{ModelConfig, pools, process_environment};
 use haft::{
     ApprovalRequest, Approver, Binding, BoxFuture, Decision, End, Item, LoopOptions, Model,
-    RunBuilder, RunEvent, RunStream, Session, ToolName, Value,
+    RunBuilder, RunEvent, RunStream, Session, ToolContext, ToolName, Value,
 };
-use haft_mcp::Pool;
+use haft_mcp::{AskerSlot, Pool, Questions};
 use tokio::sync::{mpsc, oneshot};
 
 use super::answer::{Answer, AnswerEnd, Reply};
 use super::approval::{AskAlways, Question, Word};
-use super::desk::Desk;
+use super::desk::{Desk, Manner};
+use super::inquirer::{Inquirer, inquire};
 use crate::arguments::{ChatArguments, ModelChoice, ServeArguments};
 use crate::catalogue::{self, HostedHere};
 use crate::failure::Failure;
@@ -46,7 +47,10 @@ pub(super) struct Engine {
 
 impl Engine {
     /// As the arguments and this folder's configuration say.
-    pub(super) async fn open(arguments: &ChatArguments) -> Result<Self, Box<dyn Error>> {
+    pub(super) async fn open(
+        arguments: &ChatArguments,
+        manner: Manner,
+    ) -> Result<Self, Box<dyn Error>> {
         // `--model` may name an entry of the configuration as well as an adapter and a model.
         let flag = arguments.model.as_deref();
         let by_adapter = flag.and_then(|name| name.parse::<ModelChoice>().ok());
@@ -56,11 +60,15 @@ impl Engine {
             ..ServeArguments::default()
         };
         let (config, choice) = configured(serve, Door::None, &process_environment).await?;
+        let questions = match manner {
+            Manner::Interactive => Questions::PerCall,
+            Manner::Piped | Manner::Json => Questions::Refused,
+        };
         let folder = match config.mcp.as_slice() {
             [] => None,
             _ => Some(crate::serve::data_dir(&config.data_dir)?),
         };
-        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref())?;
+        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref(), questions)?;
         let tools = catalogue::hosted_here(config.search_files, &config.data_dir)?;
         let notes = unusable.into_iter().map(|(_, error)| error.to_string());
         let mut notes: Vec<String> = notes.collect();
@@ -149,11 +157,14 @@ impl Engine {
         desk: &mut Desk,
     ) -> Result<Reply, Box<dyn Error>> {
         let (asker, mut questions) = Asker::new();
+        let (person, mut inquiries) = Inquirer::new();
+        let context = ToolContext::builder().state(AskerSlot(Arc::new(person)));
         let mut run = RunBuilder::new(Arc::clone(&self.models[self.current].model))
             .binding(self.binding.clone())
             .session(self.session.clone())
             .options(self.options.clone())
             .approver(asker)
+            .context(context.build())
             .user(message);
         if let Some(instructions) = &self.instructions {
             run = run.instructions(instructions.as_str());
@@ -176,6 +187,7 @@ impl Engine {
                         stream.cancel().cancel();
                     }
                 }
+                Some(inquiry) = inquiries.recv() => inquire(desk, &mut stream, inquiry).await?,
                 () = desk.interrupts.next() => {
                     if was_stopped {
                         return Ok(Reply::Leave);
@@ -231,26 +243,40 @@ async fn ask(desk: &mut Desk, stream: &mut RunStream, asked: Asked) -> io::Resul
         arguments: &asked.request.arguments,
         reason: &asked.request.reason,
     };
-    let mut held = VecDeque::new();
-    let mut is_over = false;
-    let word = {
-        let mut judged = std::pin::pin!(desk.judge(&question));
-        loop {
-            tokio::select! {
-                word = &mut judged => break word?,
-                event = stream.next(), if !is_over => match event {
-                    Some(event) => held.push_back(event),
-                    None => is_over = true,
-                },
-            }
-        }
-    };
+    let (word, held) = meanwhile(stream, desk.judge(&question)).await;
+    let word = word?;
     let decision = match &word {
         Word::Yes | Word::Always => Decision::Allow,
         Word::No(reason) => Decision::Deny(reason.clone()),
         Word::Quit => Decision::Deny(None),
     };
-    if asked.reply.send(decision).is_err() {
+    let is_late = asked.reply.send(decision).is_err();
+    go_on(desk, is_late, held)?;
+    Ok(word)
+}
+
+/// Does something while the run goes on; what happened there is held for later.
+pub(super) async fn meanwhile<T>(
+    stream: &mut RunStream,
+    work: impl Future<Output = T>,
+) -> (T, VecDeque<RunEvent>) {
+    let mut held = VecDeque::new();
+    let mut is_over = false;
+    let mut work = std::pin::pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return (done, held),
+            event = stream.next(), if !is_over => match event {
+                Some(event) => held.push_back(event),
+                None => is_over = true,
+            },
+        }
+    }
+}
+
+/// Shows what happened while somebody was asked.
+pub(super) fn go_on(desk: &mut Desk, is_late: bool, held: VecDeque<RunEvent>) -> io::Result<()> {
+    if is_late {
         desk.screen
             .note("the answer came too late: nobody waits for it any more")?;
     }
@@ -258,7 +284,7 @@ async fn ask(desk: &mut Desk, stream: &mut RunStream, asked: Asked) -> io::Resul
         desk.screen.show(&event)?;
     }
     desk.vigil.begin("waiting for the model and its tools");
-    Ok(word)
+    Ok(())
 }
 
 /// A question on its way to the person.

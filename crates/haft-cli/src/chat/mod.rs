@@ -13,6 +13,7 @@ mod compose;
 mod desk;
 mod engine;
 mod input;
+mod inquirer;
 mod interrupt;
 mod memory;
 mod open_calls;
@@ -66,7 +67,9 @@ pub(crate) async fn chat(
         let server = spinner.during(Server::open(arguments)).await?;
         Partner::Server(Box::new(server))
     } else {
-        Partner::Engine(Box::new(Engine::open(arguments).await?))
+        Partner::Engine(Box::new(
+            Engine::open(arguments, Manner::of(arguments.json)).await?,
+        ))
     };
     let desk = Desk::open(Wishes {
         json: arguments.json,

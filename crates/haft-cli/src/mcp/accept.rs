@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use haft::json;
-use haft_mcp::{HeldTool, PinError};
+use haft_mcp::{HeldTool, PinError, Questions};
 
 use super::servers::{Folder, Servers};
 use super::tools::print_held;
@@ -15,7 +15,7 @@ use crate::terminal::{confirm, print_json};
 use crate::text::{counted, one_line};
 
 pub(super) fn accept(arguments: &McpAcceptArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let servers = Servers::configured(&arguments.from, Folder::AsItIs)?;
+    let servers = Servers::configured(&arguments.from, Folder::AsItIs, Questions::Refused)?;
     let name = arguments.name.as_str();
     if !servers.labels.iter().any(|it| it.as_str() == name) {
         // It says what there is.

@@ -10,12 +10,18 @@ use haft_mcp::{McpTool, Server};
 use super::servers::{Folder, Servers};
 use crate::arguments::McpCallArguments;
 use crate::failure::Failure;
+use crate::inquiry;
 use crate::terminal::Spinner;
 use crate::text::{nearest, one_line};
 use crate::toolbox::ByHand;
 
 pub(super) async fn call(arguments: McpCallArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let servers = Servers::open(&arguments.ad_hoc, &arguments.from, Folder::Made)?;
+    let servers = Servers::open(
+        &arguments.ad_hoc,
+        &arguments.from,
+        Folder::Made,
+        inquiry::questions(),
+    )?;
     let called = Box::pin(call_in(&servers, &arguments)).await;
     servers.pool.close().await;
     called

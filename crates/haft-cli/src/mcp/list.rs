@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use haft::{Value, json};
-use haft_mcp::{HttpKind, Label, Server, State, TransportSettings};
+use haft_mcp::{HttpKind, Label, Questions, Server, State, TransportSettings};
 use owo_colors::OwoColorize;
 
 use super::servers::{Folder, Servers};
@@ -14,7 +14,7 @@ use crate::terminal::print_json;
 use crate::text::{counted, one_line};
 
 pub(super) fn list(arguments: &McpListArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let servers = Servers::configured(&arguments.from, Folder::AsItIs)?;
+    let servers = Servers::configured(&arguments.from, Folder::AsItIs, Questions::Refused)?;
     let rows: Vec<Row> = servers.labels.iter().map(|it| row(&servers, it)).collect();
     if arguments.json {
         let list: Vec<Value> = rows.iter().map(Row::json).collect();

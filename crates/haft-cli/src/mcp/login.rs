@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use haft::json;
-use haft_mcp::{LoginError, ServerSettings, TokenStoreError, TransportSettings, Url};
+use haft_mcp::{LoginError, Questions, ServerSettings, TokenStoreError, TransportSettings, Url};
 
 use super::servers::{Folder, Servers, tokens_in};
 use crate::arguments::McpLoginArguments;
@@ -14,7 +14,7 @@ use crate::terminal::{Spinner, print_json};
 use crate::text::printable;
 
 pub(super) async fn login(arguments: McpLoginArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let servers = Servers::configured(&arguments.from, Folder::Made)?;
+    let servers = Servers::configured(&arguments.from, Folder::Made, Questions::Refused)?;
     let server = servers.find(Some(&arguments.name))?;
     let settings = server.settings();
     let tokens = tokens_in(&servers.config.data_dir);

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
+use haft_mcp::Questions;
 use haft_mcp::gateway::Caller;
 use haft_server::{GatewayOptions, Sight, gateway};
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,7 +19,7 @@ use crate::serve::log;
 /// standard output.
 pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<dyn Error>> {
     let filter = log::of_environment()?;
-    let servers = Servers::configured(&arguments.from, Folder::Made)?;
+    let servers = Servers::configured(&arguments.from, Folder::Made, Questions::PerCall)?;
     log::start(filter, &Watching::default());
     for note in &servers.config.mcp_notes {
         tracing::warn!("{note}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft::JsonSchemaFactory;
 use haft::models::process_environment;
 use haft_mcp::{
-    ConnectOptions, Label, Launcher, OAuthOptions, Pool, Secret, Server, ServerConfig,
+    ConnectOptions, Label, Launcher, OAuthOptions, Pool, Questions, Secret, Server, ServerConfig,
     SettingsError, TokenStore,
 };
 
@@ -47,6 +47,7 @@ impl Servers {
     pub(super) fn configured(
         from: &McpFrom,
         folder: Folder,
+        questions: Questions,
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let mut config = without_models(from.config.as_deref())?;
         if let Some(folder) = &from.data_dir {
@@ -57,7 +58,7 @@ impl Servers {
             (_, Folder::Made) => Some(data_dir(&config.data_dir)?),
             (_, Folder::AsItIs) => Some(config.data_dir.clone()),
         };
-        let (pool, unusable) = pool_of(&config.mcp, folder.as_deref())?;
+        let (pool, unusable) = pool_of(&config.mcp, folder.as_deref(), questions)?;
         Ok(Self {
             labels: config.mcp.iter().map(|it| it.label.clone()).collect(),
             pool,
@@ -71,14 +72,15 @@ impl Servers {
         ad_hoc: &AdHoc,
         from: &McpFrom,
         folder: Folder,
+        questions: Questions,
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let Some(server) = ad_hoc_server(ad_hoc)? else {
-            return Self::configured(from, folder);
+            return Self::configured(from, folder, questions);
         };
         // What bounds a call is said by the configuration, if there is one.
         let config = without_models(from.config.as_deref())?;
         let labels = vec![server.label.clone()];
-        let (pool, unusable) = pool_of(&[server], None)?;
+        let (pool, unusable) = pool_of(&[server], None, questions)?;
         Ok(Self {
             pool,
             unusable,
@@ -114,10 +116,12 @@ impl Servers {
     }
 }
 
-/// A pool of these servers. Without a folder nothing is remembered and nothing is pinned.
+/// A pool of these servers. Without a folder nothing is remembered and nothing is pinned. `questions`:
+/// whether calls bring somebody along who answers what servers ask.
 pub(crate) fn pool_of(
     servers: &[McpServer],
     folder: Option<&Path>,
+    questions: Questions,
 ) -> Result<(Pool, Vec<(Label, SettingsError)>), Failure> {
     let options = ConnectOptions {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -127,6 +131,7 @@ pub(crate) fn pool_of(
             opener: None,
         },
         validator: Some(Arc::new(JsonSchemaFactory)),
+        questions,
         ..ConnectOptions::default()
     };
     let mut builder = Pool::builder().connect(options);

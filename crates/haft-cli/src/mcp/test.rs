@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use haft::{Value, json};
-use haft_mcp::{Label, McpError, Server, ServerIdentity, ServerTools};
+use haft_mcp::{Label, McpError, Questions, Server, ServerIdentity, ServerTools};
 use owo_colors::OwoColorize;
 
 use super::list::{era_text, transport_of};
@@ -18,7 +18,12 @@ use crate::terminal::{Spinner, print_json};
 use crate::text::{counted, one_line, printable, spoken};
 
 pub(super) async fn test(arguments: McpTestArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let servers = Servers::open(&arguments.ad_hoc, &arguments.from, Folder::Made)?;
+    let servers = Servers::open(
+        &arguments.ad_hoc,
+        &arguments.from,
+        Folder::Made,
+        Questions::Refused,
+    )?;
     let wanted = wanted(&servers, &arguments.names)?;
     if wanted.is_empty() {
         return Err(Failure::mistake("there is no MCP server to test")

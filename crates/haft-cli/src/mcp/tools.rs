@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use haft::{Value, json};
-use haft_mcp::{HeldTool, Server, ServerTools, ToolDef, exposed_name};
+use haft_mcp::{HeldTool, Questions, Server, ServerTools, ToolDef, exposed_name};
 use owo_colors::OwoColorize;
 
 use super::servers::{Folder, Servers};
@@ -18,7 +18,12 @@ use crate::text::{one_line, printable};
 const NAME_BYTES: usize = haft::MAX_NAME_BYTES;
 
 pub(super) async fn tools(arguments: McpToolsArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let servers = Servers::open(&arguments.ad_hoc, &arguments.from, Folder::Made)?;
+    let servers = Servers::open(
+        &arguments.ad_hoc,
+        &arguments.from,
+        Folder::Made,
+        Questions::Refused,
+    )?;
     let server = servers.find(arguments.name.as_deref())?;
     let spinner = Spinner::new(&format!("connecting to `{}`", server.label()));
     let read = spinner.during(Box::pin(server.refresh())).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft::models::http::Http;
 use haft::models::{Lookup, pools};
-use haft_mcp::Pool;
+use haft_mcp::{Pool, Questions};
 #[cfg(feature = "otlp")]
 use haft_server::OtlpOptions;
 use haft_server::{ApiKey, GatewayOptions, ModelEntry, Server, ServerOptions, WatchOptions};
@@ -54,7 +54,12 @@ pub(super) fn build(
         .map(|name| format!("{}{name}", catalogue::PREFIX));
     let tools = types.collect();
     // What is missing was complained about.
-    let (mcp, _) = pool_of(&config.mcp, Some(data_dir))?;
+    // Only clients of the gateway can be asked something in the middle of a call.
+    let questions = match &config.gateway {
+        Some(_) => Questions::PerCall,
+        None => Questions::Refused,
+    };
+    let (mcp, _) = pool_of(&config.mcp, Some(data_dir), questions)?;
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)
         .catalog(catalog)

@@ -1,6 +1,8 @@
 //! Signs of life while something takes long.
 
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -20,7 +22,11 @@ const SHOWN_CHARS: usize = 100;
 /// One line on standard error that moves while something is waited for; nothing where that is no
 /// terminal. Clones are the same line.
 #[derive(Clone)]
-pub(crate) struct Spinner(ProgressBar);
+pub(crate) struct Spinner {
+    bar: ProgressBar,
+    /// Whether nothing may move now.
+    is_paused: Arc<AtomicBool>,
+}
 
 impl Spinner {
     /// One that says this, once it is shown.
@@ -30,36 +36,59 @@ impl Spinner {
         if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg} ({elapsed})") {
             bar.set_style(style);
         }
-        let spinner = Self(bar);
+        let spinner = Self {
+            bar,
+            is_paused: Arc::default(),
+        };
         spinner.say(words);
         spinner
     }
 
     /// Says something else from now on.
     pub(crate) fn say(&self, words: &str) {
-        self.0.set_message(one_line(words, SHOWN_CHARS));
+        self.bar.set_message(one_line(words, SHOWN_CHARS));
     }
 
     /// Waits for the work, and shows that it does if it takes long.
     pub(crate) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
-        if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
-            return done;
-        }
-        self.show();
-        let done = work.await;
+        let in_time = tokio::time::timeout(PATIENCE, &mut work).await;
+        let done = if let Ok(done) = in_time {
+            done
+        } else {
+            self.show();
+            work.await
+        };
+        // Somebody who was asked may have brought it up.
         self.hide();
         done
     }
 
+    /// Makes room for a question.
+    pub(crate) fn pause(&self) {
+        self.is_paused.store(true, Ordering::Release);
+        self.hide();
+        self.bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+
+    /// The question is answered, and it is waited for the rest.
+    pub(crate) fn resume(&self) {
+        self.is_paused.store(false, Ordering::Release);
+        self.bar.reset();
+        self.show();
+    }
+
     fn show(&self) {
-        self.0.set_draw_target(ProgressDrawTarget::stderr());
-        self.0.enable_steady_tick(TICK);
+        if self.is_paused.load(Ordering::Acquire) {
+            return;
+        }
+        self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        self.bar.enable_steady_tick(TICK);
     }
 
     fn hide(&self) {
-        self.0.disable_steady_tick();
-        self.0.finish_and_clear();
+        self.bar.disable_steady_tick();
+        self.bar.finish_and_clear();
     }
 }
 

@@ -9,13 +9,14 @@ use haft::{
     ApprovalRequest, CallRecord, CallStatus, Cancel, Catalog, Decision, EventKind, LoopOptions,
     ToolCall, ToolContext, ToolDefinition, ToolProgress, execute_in, json,
 };
-use haft_mcp::CallLog;
+use haft_mcp::{Asker, AskerSlot, CallLog};
 use tokio::sync::Notify;
 
 use super::{Toolbox, arguments};
 use crate::MISTAKEN;
 use crate::arguments::CallToolArguments;
 use crate::failure::Failure;
+use crate::inquiry::AtTerminal;
 use crate::terminal::{Spinner, confirm, print_json};
 use crate::text::{one_line, printable};
 
@@ -65,7 +66,11 @@ impl ByHand<'_> {
         let is_allowed = self.is_allowed;
         let cancel = Cancel::new();
         let log = Arc::new(CallLog::default());
-        let context = ToolContext::builder().shared(Arc::clone(&log)).build();
+        let person = Arc::new(AtTerminal::new(spinner.clone()));
+        let context = ToolContext::builder()
+            .shared(Arc::clone(&log))
+            .state(AskerSlot(Arc::clone(&person) as Arc<dyn Asker>))
+            .build();
         let started = Arc::new(Notify::new());
         let record = execute_in(self.catalog, call, |run| {
             let started = Arc::clone(&started);
@@ -82,8 +87,14 @@ impl ByHand<'_> {
         let interrupted = async {
             // Before it runs, somebody may be asked about it, and can leave.
             started.notified().await;
-            if tokio::signal::ctrl_c().await.is_err() {
-                std::future::pending::<()>().await;
+            loop {
+                if tokio::signal::ctrl_c().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+                // At a question of the server it is an answer.
+                if !person.interrupt() {
+                    break;
+                }
             }
         };
         let called = async {

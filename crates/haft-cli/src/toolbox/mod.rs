@@ -23,6 +23,7 @@ use crate::arguments::{FromConfiguration, ListToolsArguments, ToolsCommand};
 use crate::catalogue::{self, HostedHere};
 use crate::config::without_models;
 use crate::failure::Failure;
+use crate::inquiry;
 use crate::mcp;
 use crate::terminal::{Spinner, print_json};
 use crate::text::{nearest, one_line, printable};
@@ -61,7 +62,7 @@ impl Toolbox {
             [] => None,
             _ => Some(crate::serve::data_dir(&config.data_dir)?),
         };
-        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref())?;
+        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref(), inquiry::questions())?;
         for (_, error) in unusable {
             note(&error.to_string());
         }

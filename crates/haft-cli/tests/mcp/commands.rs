@@ -47,7 +47,7 @@ fn a_list_starts_nothing_and_shows_what_is_known() {
     );
     assert_eq!(
         (&list[0]["era"], &list[0]["tools"]),
-        (&"modern".into(), &21.into())
+        (&"modern".into(), &22.into())
     );
     assert_eq!(list[1]["state"], "configured");
     assert_eq!(list[1]["transport"], "stdio");
@@ -68,8 +68,8 @@ fn a_test_asks_all_at_once_and_tells_what_is_wrong() {
         "one after the other"
     );
     for words in [
-        "ok     zeta  fake 1, stdio, modern 2026-07-28, 21 tools, ",
-        "ok     alpha  fake 1, stdio, legacy 2025-11-25, 21 tools, ",
+        "ok     zeta  fake 1, stdio, modern 2026-07-28, 22 tools, ",
+        "ok     alpha  fake 1, stdio, legacy 2025-11-25, 22 tools, ",
         "failed dead  ",
         "no license found",
         "failed mute  ",
@@ -344,7 +344,7 @@ fn tools_and_chat_have_the_tools_of_servers() {
     assert_eq!(code, Some(0), "{aside}");
     let names: Vec<&str> = out.lines().filter_map(|it| it.split(' ').next()).collect();
     assert_eq!(names[..3], ["calculate", "clock", "zeta__echo"]);
-    assert_eq!(names.len(), 2 + 2 * 21);
+    assert_eq!(names.len(), 2 + 2 * 22);
     let (code, out, _) = run(&["tools", "show", "alpha__echo"]);
     assert_eq!(code, Some(0));
     assert!(out.contains("on an MCP server"), "{out}");

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::kit::{LONG, ended, fake, folder};
 use crate::support::{Running, haft, told};
 
-fn serving(folder: &Path, more: &[&str]) -> (Running, String) {
+pub(crate) fn serving(folder: &Path, more: &[&str]) -> (Running, String) {
     let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
     all.extend(more);
     let (running, lines) = Running::start_with(haft(folder, &all));

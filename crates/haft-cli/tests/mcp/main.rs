@@ -12,6 +12,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod asked;
 mod commands;
 mod fake;
 mod http;
@@ -19,3 +20,4 @@ mod kit;
 mod pinned;
 mod processes;
 mod served;
+mod typed;

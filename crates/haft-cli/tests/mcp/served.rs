@@ -56,8 +56,8 @@ async fn tools_of_all_servers_are_there_in_their_order_and_results_are_unchanged
     assert_eq!(client.era(), Era::Modern);
     let names = names(&client).await;
     assert_eq!(names[..3], ["calculate", "clock", "zeta__echo"]);
-    assert_eq!(names[2 + 21], "alpha__echo");
-    assert_eq!(names.len(), 2 + 2 * 21);
+    assert_eq!(names[2 + 22], "alpha__echo");
+    assert_eq!(names.len(), 2 + 2 * 22);
     let own = raw(&client, "calculate", json!({"expression": "6*7"})).await;
     assert_eq!(own["structuredContent"]["result"], "42", "{own}");
     for server in ["zeta", "alpha"] {
@@ -182,7 +182,7 @@ fn a_part_of_the_tools_can_be_served() {
     let folder = folder(&format!("[gateway]\nservers = [\"alpha\"]\n{}", two()));
     let all = |arguments: &[&str]| LineClient::of_haft(folder.path(), arguments, json!({})).names();
     let served = all(&["--only", "zeta"]);
-    assert_eq!((served.len(), served[0].as_str()), (21, "zeta__echo"));
+    assert_eq!((served.len(), served[0].as_str()), (22, "zeta__echo"));
     let served = all(&[]);
     assert_eq!(served[0], "alpha__echo", "as the configuration says");
     let served = all(&["--tools", "clock,zeta__e*"]);
@@ -236,7 +236,7 @@ fn a_silent_server_keeps_nobody_waiting_for_long() {
         "{:?}",
         begin.elapsed()
     );
-    assert_eq!(names.len(), 2 + 21, "{names:?}");
+    assert_eq!(names.len(), 2 + 22, "{names:?}");
     let begin = Instant::now();
     assert_eq!(client.text("zeta__echo", json!({})), "{}");
     assert!(begin.elapsed() < Duration::from_secs(2));

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use haft_hydrate::JsonSchemaFactory;
 use haft_mcp::{
     Answer, CallOptions, ConnectOptions, Connection, Era, Label, OAuthClient, OAuthOptions,
-    OAuthSettings, Proof, Question, Secret, ServerSettings, ToolDef, TransportSettings, Url,
+    OAuthSettings, Proof, Question, Questions, Secret, ServerSettings, ToolDef, TransportSettings,
+    Url,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -99,7 +100,7 @@ impl Scenario {
         }
         let options = ConnectOptions {
             era: Some(self.era),
-            asker: Some(Arc::new(proposals)),
+            questions: Questions::By(Arc::new(proposals)),
             validator: Some(Arc::new(JsonSchemaFactory)),
             oauth: OAuthOptions {
                 tokens: None,

@@ -9,11 +9,13 @@ use rmcp::service::PeerRequestOptions;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use super::handler::capabilities;
 use super::request::{Waits, later};
 use super::rounds::Rounds;
 use super::{Connection, LOGINS};
 use crate::error::{Cause, Era, McpError, Phase};
 use crate::outcome::ToolOutcome;
+use crate::question::{Asker, Takes};
 
 const HEADER_MISMATCH: i64 = -32020;
 
@@ -32,6 +34,11 @@ pub struct CallOptions<'a> {
     pub call_timeout: Option<Duration>,
     /// What the tool promises as structured content. What this connection listed if not given.
     pub output_schema: Option<Arc<Value>>,
+    /// Who answers what the server asks in the middle of this call. It goes before the connection's, and
+    /// counts only where the connection allows questions ([`ConnectOptions::questions`]).
+    ///
+    /// [`ConnectOptions::questions`]: super::ConnectOptions::questions
+    pub asker: Option<Arc<dyn Asker>>,
 }
 
 /// A trace, in the words of the W3C. Nothing else of a caller is passed on to a server.
@@ -63,6 +70,18 @@ impl TraceContext {
 }
 
 impl Connection {
+    /// What goes with a call. Each request of the modern era says what whoever made it can answer.
+    fn meta(&self, trace: TraceContext, asker: Option<&dyn Asker>) -> Option<RequestMetaObject> {
+        let meta = trace.into_meta();
+        if self.era == Era::Legacy || !self.desk.is_open() {
+            return meta;
+        }
+        let takes = asker.map_or(Takes::NOTHING, Asker::takes);
+        let mut meta = meta.unwrap_or_default();
+        meta.set_client_capabilities(capabilities(takes));
+        Some(meta)
+    }
+
     /// Calls a tool by its raw name. That the tool says it failed is an outcome, not an error.
     ///
     /// When the call is given up, by a limit, the signal or because the future is dropped, the server
@@ -105,12 +124,13 @@ impl Connection {
                 return Err(Cause::TimedOut { limit: total, setting: "call_timeout" });
             }
         };
-        let _call = self.desk.call();
-        let meta = options.trace.into_meta();
+        let asker = self.desk.asker(options.asker.take());
+        let mut call = self.desk.call(asker.clone());
+        let meta = self.meta(options.trace, asker.as_deref());
         let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
         let mut may_relist = true;
         let mut logins = 0;
-        let mut rounds = Rounds::new(&self.desk, &self.settings, name);
+        let mut rounds = Rounds::new(&self.desk, asker, &self.settings, name);
         loop {
             let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
             let mut request_options = PeerRequestOptions::no_options();
@@ -146,8 +166,12 @@ impl Connection {
                     waits.until = later(waits.until, began.elapsed());
                     continue;
                 }
-                answer => answer?.0,
+                answer => answer,
             };
+            if matches!(result, Ok(_) | Err(Cause::Protocol { .. })) {
+                call.answered();
+            }
+            let result = result?.0;
             match result.get("resultType").and_then(Value::as_str) {
                 Some("input_required") => {
                     let next = tokio::select! {

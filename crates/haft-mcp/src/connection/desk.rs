@@ -11,26 +11,30 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::ConnectOptions;
+use super::parties::{NoOne, Parties};
+use super::request::later;
 use crate::error::Cause;
 use crate::names::Label;
-use crate::question::{Answer, Asker, Form, Question, QuestionKind};
+use crate::question::{Answer, Asker, Form, Question, QuestionKind, Questions};
 use crate::settings::ServerSettings;
 
 /// How often a person may try to fill in one form.
 const TRIES: usize = 3;
 
-/// Why a question of a legacy server gets no answer.
+/// Why a question gets no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Unasked {
-    /// There is nobody to ask.
+    /// There is never anybody to ask.
     Nobody,
     /// It cannot be asked now, or at all.
     Refused(String),
+    /// The one to ask could not be asked.
+    Unaskable(String),
 }
 
-/// Whoever answers, and whatever checks what they say.
+/// Whoever answers for calls that bring nobody, and whatever checks what is said.
 struct Seam {
-    asker: Arc<dyn Asker>,
+    asker: Option<Arc<dyn Asker>>,
     validators: Arc<dyn ValidatorFactory>,
 }
 
@@ -51,16 +55,21 @@ pub(super) struct Desk {
     inputs: usize,
     time: Duration,
     budget: Mutex<Budget>,
-    calls: watch::Sender<usize>,
+    calls: watch::Sender<Parties>,
     asking: watch::Sender<usize>,
 }
 
 impl Desk {
     pub(super) fn new(settings: &ServerSettings, options: &ConnectOptions) -> Result<Self, Cause> {
-        let seam = match (&options.asker, &options.validator) {
+        let asker = match &options.questions {
+            Questions::Refused => None,
+            Questions::PerCall => Some(None),
+            Questions::By(asker) => Some(Some(Arc::clone(asker))),
+        };
+        let seam = match (asker, &options.validator) {
             (None, _) => None,
             (Some(asker), Some(validators)) => Some(Seam {
-                asker: Arc::clone(asker),
+                asker,
                 validators: Arc::clone(validators),
             }),
             (Some(_), None) => {
@@ -76,14 +85,20 @@ impl Desk {
             inputs: settings.limits.inputs,
             time: settings.timeouts.asking,
             budget: Mutex::default(),
-            calls: watch::Sender::new(0),
+            calls: watch::Sender::new(Parties::default()),
             asking: watch::Sender::new(0),
         })
     }
 
-    /// Whether there is somebody to ask.
+    /// Whether there may be somebody to ask.
     pub(super) fn is_open(&self) -> bool {
         self.seam.is_some()
+    }
+
+    /// Whoever answers for a call that brought this one, or nobody.
+    pub(super) fn asker(&self, own: Option<Arc<dyn Asker>>) -> Option<Arc<dyn Asker>> {
+        let seam = self.seam.as_ref()?;
+        own.or_else(|| seam.asker.clone())
     }
 
     /// How many questions are being asked.
@@ -95,19 +110,23 @@ impl Desk {
         self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call is under way until this is dropped.
-    pub(super) fn call(&self) -> Counted<'_> {
-        {
-            let mut budget = self.budget();
-            if *self.calls.borrow() == 0 {
-                *budget = Budget {
-                    questions: 0,
-                    time: self.time,
-                };
-            }
-            budget.questions += self.rounds;
+    /// A call is under way until this is dropped; without an answer it is one that was given up.
+    pub(super) fn call(&self, asker: Option<Arc<dyn Asker>>) -> UnderWay<'_> {
+        let mut budget = self.budget();
+        if self.calls.borrow().under_way() == 0 {
+            *budget = Budget {
+                questions: 0,
+                time: self.time,
+            };
         }
-        Counted::new(&self.calls)
+        budget.questions += self.rounds;
+        let mut id = 0;
+        self.calls.send_modify(|calls| id = calls.begin(asker));
+        UnderWay {
+            desk: self,
+            id,
+            is_answered: false,
+        }
     }
 
     /// Asks what a server of the legacy era wants to know.
@@ -115,15 +134,17 @@ impl Desk {
         if self.seam.is_none() {
             return Err(Unasked::Nobody);
         }
-        let question = Question::read(&self.server, None, params).map_err(Unasked::Refused)?;
+        let question =
+            Question::from_protocol(&self.server, None, params).map_err(Unasked::Refused)?;
+        let asker = self.meant(&question)?;
         let (_asking, left) = self.admitted()?;
         let kind = question.kind.clone();
         let began = Instant::now();
         let mut calls = self.calls.subscribe();
         let answer = tokio::select! {
-            answer = self.ask(question) => answer.map_err(Unasked::Refused)?,
+            answer = self.ask(&*asker, question) => answer?,
             // Nobody is left who wanted to know.
-            _ = calls.wait_for(|calls| *calls == 0) => Answer::Cancel,
+            _ = calls.wait_for(|calls| !calls.is_waited_for(&asker)) => Answer::Cancel,
             () = tokio::time::sleep(left) => Answer::Cancel,
         };
         let mut budget = self.budget();
@@ -131,13 +152,32 @@ impl Desk {
         Ok(answer.to_protocol(&kind))
     }
 
+    /// Whoever a question is for that does not say it.
+    fn meant(&self, question: &Question) -> Result<Arc<dyn Asker>, Unasked> {
+        let meant = self.calls.borrow().meant();
+        let no_one = match meant {
+            Ok(asker) => return Ok(asker),
+            Err(no_one) => no_one,
+        };
+        tracing::debug!(server = %self.server, ?no_one, "a question is not asked");
+        Err(match no_one {
+            NoOne::Idle => Unasked::Refused("nothing may be asked outside a call".into()),
+            NoOne::Silent => Unasked::Unaskable(format!(
+                "nobody can be asked: whoever made the call answers no questions, and the server wants {}",
+                question.wanted()
+            )),
+            NoOne::Doubt => Unasked::Unaskable(
+                "nobody can be asked: calls of several callers are under way, and the question does not say \
+                 to which of them it belongs. Call again when the others are done"
+                    .into(),
+            ),
+        })
+    }
+
     /// One question more, if there may be one, and how long it may take.
     fn admitted(&self) -> Result<(Counted<'_>, Duration), Unasked> {
         let refused = |text: String| Err(Unasked::Refused(text));
         let mut budget = self.budget();
-        if *self.calls.borrow() == 0 {
-            return refused("nothing may be asked outside a call".into());
-        }
         if *self.asking.borrow() >= self.inputs {
             return refused(format!("more than {} questions at once", self.inputs));
         }
@@ -149,18 +189,20 @@ impl Desk {
     }
 
     /// Asks until the answer fits.
-    async fn ask(&self, mut question: Question) -> Result<Answer, String> {
+    async fn ask(&self, asker: &dyn Asker, mut question: Question) -> Result<Answer, Unasked> {
         let Some(seam) = &self.seam else {
-            return Ok(Answer::Cancel);
+            return Err(Unasked::Nobody);
         };
         let kind = question.kind.clone();
         let form = match &kind {
-            QuestionKind::Form { schema } => Some(Form::new(schema, &*seam.validators)?),
+            QuestionKind::Form { schema } => {
+                Some(Form::new(schema, &*seam.validators).map_err(Unasked::Refused)?)
+            }
             QuestionKind::Page { .. } => None,
         };
         for _ in 0..TRIES {
-            let asked = AssertUnwindSafe(async { seam.asker.ask(question.clone()).await });
-            let answer = match asked.catch_unwind().await {
+            let said = AssertUnwindSafe(async { asker.ask(question.clone()).await });
+            let answer = match said.catch_unwind().await {
                 Ok(answer) => answer,
                 Err(panic) => {
                     let text = haft_core::panic_text(&*panic);
@@ -168,6 +210,9 @@ impl Desk {
                     return Ok(Answer::Cancel);
                 }
             };
+            if let Answer::Unaskable(reason) = answer {
+                return Err(Unasked::Unaskable(reason));
+            }
             let (Answer::Accept(said), Some(form)) = (&answer, &form) else {
                 return Ok(answer);
             };
@@ -183,20 +228,52 @@ impl Desk {
     /// Asks a question of the modern era; `left` is the time that is left for all of its call.
     pub(super) async fn ask_within(
         &self,
+        asker: &dyn Asker,
         question: Question,
         left: &mut Duration,
     ) -> Result<Value, Cause> {
         let kind = question.kind.clone();
+        let wanted = question.wanted();
         let began = Instant::now();
-        let answer = tokio::time::timeout(*left, self.ask(question)).await;
+        let answer = tokio::time::timeout(*left, self.ask(asker, question)).await;
         *left = left.saturating_sub(began.elapsed());
         match answer {
             Ok(Ok(answer)) => Ok(answer.to_protocol(&kind)),
-            Ok(Err(problem)) => Err(Cause::Unexpected(problem)),
+            Ok(Err(Unasked::Refused(problem))) => Err(Cause::Unexpected(problem)),
+            Ok(Err(Unasked::Unaskable(wanted))) => Err(Cause::InputRequired { wanted }),
+            Ok(Err(Unasked::Nobody)) => Err(Cause::InputRequired { wanted }),
             Err(_) => Err(Cause::InputRequired {
                 wanted: format!("nobody answered within {} s", self.time.as_secs()),
             }),
         }
+    }
+}
+
+/// A call on its way.
+pub(super) struct UnderWay<'a> {
+    desk: &'a Desk,
+    id: u64,
+    is_answered: bool,
+}
+
+impl UnderWay<'_> {
+    /// The server will not ask about it any more.
+    pub(super) fn answered(&mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let (id, until) = (self.id, later(Instant::now(), self.desk.time));
+        let is_answered = self.is_answered;
+        self.desk.calls.send_modify(|calls| {
+            if is_answered {
+                calls.answered(id);
+            } else {
+                calls.given_up(id, until);
+            }
+        });
     }
 }
 

@@ -15,6 +15,7 @@ use rmcp::service::{RequestContext, RoleClient};
 use serde_json::Value;
 
 use super::desk::{Desk, Unasked};
+use crate::question::Takes;
 use crate::traffic::QUESTION;
 
 /// haft as a client. Pings are answered, and questions where somebody can answer them; samples and
@@ -29,19 +30,34 @@ impl Client {
     /// `legacy`: the version that a handshake offers.
     pub(super) fn new(name: &str, version: &str, legacy: ProtocolVersion, desk: Arc<Desk>) -> Self {
         let identity = Implementation::new(name, version);
-        let mut capabilities = ClientCapabilities::default();
-        if desk.is_open() {
-            let both = ElicitationCapability::new()
-                .with_form(FormElicitationCapability::default())
-                .with_url(UrlElicitationCapability::default());
-            capabilities.elicitation = Some(both);
-        }
-        let config = ClientConfig::new(capabilities, identity);
+        let takes = if desk.is_open() {
+            Takes::ALL
+        } else {
+            Takes::NOTHING
+        };
+        let config = ClientConfig::new(capabilities(takes), identity);
         Self {
             config: config.with_protocol_version(legacy),
             desk,
         }
     }
+}
+
+/// What a client declares that can answer these questions.
+pub(super) fn capabilities(takes: Takes) -> ClientCapabilities {
+    let mut capabilities = ClientCapabilities::default();
+    if takes == Takes::NOTHING {
+        return capabilities;
+    }
+    let mut elicitation = ElicitationCapability::new();
+    if takes.forms {
+        elicitation = elicitation.with_form(FormElicitationCapability::default());
+    }
+    if takes.pages {
+        elicitation = elicitation.with_url(UrlElicitationCapability::default());
+    }
+    capabilities.elicitation = Some(elicitation);
+    capabilities
 }
 
 fn not_offered(what: &str) -> ErrorData {
@@ -77,7 +93,7 @@ impl ClientHandler for Client {
             asked = self.desk.asked(&params) => match asked {
                 Ok(answer) => Ok(CustomResult::new(answer)),
                 Err(Unasked::Nobody) => Err(not_offered("elicitation")),
-                Err(Unasked::Refused(reason)) => Err(ErrorData::invalid_params(reason, None)),
+                Err(Unasked::Refused(reason) | Unasked::Unaskable(reason)) => Err(ErrorData::invalid_params(reason, None)),
             },
             // The server does not want to know any more.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),

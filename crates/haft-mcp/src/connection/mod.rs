@@ -8,6 +8,7 @@ mod handler;
 mod list;
 mod open;
 mod outputs;
+mod parties;
 mod request;
 mod rounds;
 
@@ -32,7 +33,7 @@ use crate::error::{Cause, Era, McpError, Phase, TransportKind};
 use crate::http::HttpOptions;
 use crate::oauth::{Authority, OAuthOptions};
 use crate::process::{Launcher, Process};
-use crate::question::Asker;
+use crate::question::Questions;
 use crate::settings::ServerSettings;
 use crate::traffic::Traffic;
 
@@ -59,8 +60,8 @@ pub struct ConnectOptions {
     pub oauth: OAuthOptions,
     /// The transport of a custom server.
     pub custom: Option<Arc<dyn McpTransport>>,
-    /// Who answers what servers ask in the middle of a call. Without one they are told that nobody can.
-    pub asker: Option<Arc<dyn Asker>>,
+    /// Who answers what servers ask in the middle of a call.
+    pub questions: Questions,
     /// What checks the answers to forms, and structured results against the schema of their tool.
     pub validator: Option<Arc<dyn ValidatorFactory>>,
 }
@@ -75,7 +76,7 @@ impl Default for ConnectOptions {
             http: HttpOptions::default(),
             oauth: OAuthOptions::default(),
             custom: None,
-            asker: None,
+            questions: Questions::default(),
             validator: None,
         }
     }
@@ -142,7 +143,8 @@ impl Connection {
         options: &ConnectOptions,
     ) -> Result<Self, McpError> {
         let mut opening = Opening::new(&settings, options).await?;
-        let running = opening.run().await?;
+        // Rare and large.
+        let running = Box::pin(opening.run()).await?;
         let Opening {
             kind,
             traffic,

@@ -2,6 +2,7 @@
 //! answers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -9,7 +10,7 @@ use serde_json::{Map, Value};
 use super::desk::Desk;
 use crate::error::Cause;
 use crate::names::Label;
-use crate::question::Question;
+use crate::question::{Asker, Question, Takes};
 use crate::settings::ServerSettings;
 use crate::text::visible;
 
@@ -26,6 +27,7 @@ pub(super) struct NextRound {
 /// The rounds of one call.
 pub(super) struct Rounds<'a> {
     desk: &'a Desk,
+    asker: Option<Arc<dyn Asker>>,
     server: &'a Label,
     tool: &'a str,
     left: usize,
@@ -35,9 +37,15 @@ pub(super) struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(desk: &'a Desk, settings: &'a ServerSettings, tool: &'a str) -> Self {
+    pub(super) fn new(
+        desk: &'a Desk,
+        asker: Option<Arc<dyn Asker>>,
+        settings: &'a ServerSettings,
+        tool: &'a str,
+    ) -> Self {
         Self {
             desk,
+            asker,
             server: &settings.label,
             tool,
             left: settings.limits.rounds,
@@ -77,10 +85,17 @@ impl<'a> Rounds<'a> {
             )));
         }
         let questions = self.questions(requests)?;
+        let Some(asker) = self.asker.clone() else {
+            // Without one there are no questions left that could be asked.
+            return Err(wanted("elicitation/create".into()));
+        };
         let before = self.time_left;
         let mut responses = BTreeMap::new();
         for (key, question) in questions {
-            let answer = self.desk.ask_within(question, &mut self.time_left).await?;
+            let answer = self
+                .desk
+                .ask_within(&*asker, question, &mut self.time_left)
+                .await?;
             responses.insert(key, answer);
         }
         Ok(NextRound {
@@ -92,25 +107,31 @@ impl<'a> Rounds<'a> {
 
     fn questions(&self, requests: &Map<String, Value>) -> Result<Vec<(String, Question)>, Cause> {
         let method = |request: &Value| request.get("method").and_then(Value::as_str).map(visible);
-        let is_answerable =
+        let is_elicitation =
             |request: &Value| method(request).as_deref() == Some("elicitation/create");
-        if !self.desk.is_open() || !requests.values().all(is_answerable) {
-            let methods = requests.values().filter(|request| {
-                // Where somebody can answer, only the rest is to be told.
-                !self.desk.is_open() || !is_answerable(request)
-            });
+        // Where somebody can answer, only the rest is to be told.
+        let mut others = requests
+            .values()
+            .filter(|it| !is_elicitation(it))
+            .peekable();
+        if others.peek().is_some() {
             let named = |request| method(request).unwrap_or_else(|| "something".into());
-            let methods: Vec<_> = methods.map(|it| haft_core::cut(&named(it))).collect();
+            let others: Vec<_> = others.map(|it| haft_core::cut(&named(it))).collect();
             return Err(Cause::InputRequired {
-                wanted: methods.join(", "),
+                wanted: others.join(", "),
             });
         }
+        let takes = self.asker.as_ref().map_or(Takes::NOTHING, |it| it.takes());
         let read = |(key, request): (&String, &Value)| {
             let params = request.get("params").unwrap_or(&Value::Null);
-            let question = Question::read(self.server, Some(self.tool), params);
-            question
-                .map(|question| (key.clone(), question))
-                .map_err(Cause::Unexpected)
+            let question = Question::from_protocol(self.server, Some(self.tool), params);
+            let question = question.map_err(Cause::Unexpected)?;
+            if !takes.includes(&question.kind) {
+                return Err(Cause::InputRequired {
+                    wanted: question.wanted(),
+                });
+            }
+            Ok((key.clone(), question))
         };
         requests.iter().map(read).collect()
     }

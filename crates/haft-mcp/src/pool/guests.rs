@@ -17,6 +17,7 @@ use super::server::{Parts, Server};
 use crate::connection::ConnectOptions;
 use crate::names::Label;
 use crate::oauth::OAuthOptions;
+use crate::question::Questions;
 use crate::secret::Secret;
 use crate::settings::{Approve, Pin, ServerSettings, TransportSettings};
 
@@ -116,6 +117,8 @@ fn server_of(guest: &Guest, options: &ConnectOptions) -> Arc<Server> {
     options.custom = None;
     // Those are the operator's.
     options.oauth = OAuthOptions::default();
+    // Nobody who could be asked stands behind a request.
+    options.questions = Questions::Refused;
     options.http.pinned.clone_from(&guest.pinned);
     Server::new(Parts {
         settings: Arc::new(settings),

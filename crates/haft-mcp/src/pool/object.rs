@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_core::{
     Annotations, BoxFuture, DefinitionError, HydratedTool, InstantiateError, MAX_NAME_BYTES,
@@ -13,6 +14,7 @@ use super::record::{CallLog, CallRecord};
 use super::server::Server;
 use crate::connection::CallOptions;
 use crate::names::exposed_name;
+use crate::question::AskerSlot;
 use crate::render::RenderOptions;
 use crate::tool::ToolDef;
 
@@ -23,7 +25,8 @@ const GRACE_MS: u64 = 5_000;
 /// A tool of an MCP server, under the name that a model sees.
 ///
 /// Whether a person is asked before it runs is said in its definition (`x-needs-approval`), as the
-/// settings of its server have it.
+/// settings of its server have it. What the server asks in the middle of a call goes to the
+/// [`AskerSlot`] of the run's context, if there is one.
 #[derive(Clone)]
 pub struct McpTool {
     server: Arc<Server>,
@@ -102,7 +105,14 @@ fn definition(
 ) -> Result<Arc<ToolDefinition>, DefinitionError> {
     let settings = server.settings();
     let (_, total) = settings.call_limits(&tool.name);
-    let total = u64::try_from(total.as_millis()).unwrap_or(u64::MAX);
+    // While a person is asked, the call's own time stands still.
+    let asked = if server.may_be_asked() {
+        settings.timeouts.asking
+    } else {
+        Duration::ZERO
+    };
+    let total = total.saturating_add(asked).as_millis();
+    let total = u64::try_from(total).unwrap_or(u64::MAX);
     let mut extra = Map::new();
     if server.needs_approval(tool) {
         extra.insert("x-needs-approval".into(), true.into());
@@ -190,6 +200,10 @@ impl HydratedTool for McpCall {
                 cancel: context.cancel().clone(),
                 on_progress: Some(&mut tell),
                 output_schema: tool.tool.output_schema.clone(),
+                asker: context
+                    .state::<AskerSlot>()
+                    .ok()
+                    .map(|it| Arc::clone(&it.0)),
                 ..CallOptions::default()
             };
             let server = &tool.server;

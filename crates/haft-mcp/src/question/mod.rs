@@ -3,12 +3,13 @@
 //! The protocol calls this elicitation. Questions come from strangers: their texts are made visible,
 //! a page is shown and never opened, and what is answered is checked against the form before it leaves.
 
+mod asker;
 mod form;
 
-use haft_core::BoxFuture;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+pub use self::asker::{Asker, AskerSlot, Questions, Takes};
 pub(crate) use self::form::Form;
 use crate::names::Label;
 use crate::text::visible;
@@ -60,34 +61,9 @@ pub enum Answer {
     Decline,
     /// Nothing.
     Cancel,
-}
-
-/// Somebody who answers the questions of servers.
-///
-/// ```
-/// use haft_mcp::{Answer, Asker, Question};
-///
-/// /// Takes what the form proposes.
-/// fn defaults(_: Question) -> Answer {
-///     Answer::Accept(serde_json::Map::new())
-/// }
-/// let asker: &dyn Asker = &defaults;
-/// # let _ = asker;
-/// ```
-pub trait Asker: Send + Sync + 'static {
-    /// Answers one question. It may take its time, within the limits of the call. What a form proposes
-    /// need not be repeated: it counts where nothing else is said.
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
-}
-
-impl<F> Asker for F
-where
-    F: Fn(Question) -> Answer + Send + Sync + 'static,
-{
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
-        let answer = self(question);
-        Box::pin(async move { answer })
-    }
+    /// The person could not be asked at all, for this reason. The call fails with it; a server of the
+    /// legacy era is told.
+    Unaskable(String),
 }
 
 impl Answer {
@@ -99,14 +75,28 @@ impl Answer {
             }
             (Self::Accept(_), QuestionKind::Page { .. }) => json!({"action": "accept"}),
             (Self::Decline, _) => json!({"action": "decline"}),
-            (Self::Cancel, _) => json!({"action": "cancel"}),
+            // The protocol has no other word for it; where there is an error, it is said by that.
+            (Self::Cancel | Self::Unaskable(_), _) => json!({"action": "cancel"}),
         }
     }
 }
 
 impl Question {
+    /// What is wanted, for whoever cannot give it.
+    pub fn wanted(&self) -> String {
+        let what = match &self.kind {
+            QuestionKind::Form { .. } => "a form to be filled in",
+            QuestionKind::Page { .. } => "a page to be visited",
+        };
+        format!("{what} (elicitation). It asks: {}", self.message)
+    }
+
     /// Reads the `params` of `elicitation/create`, or says what is wrong with them.
-    pub(crate) fn read(server: &Label, tool: Option<&str>, params: &Value) -> Result<Self, String> {
+    pub fn from_protocol(
+        server: &Label,
+        tool: Option<&str>,
+        params: &Value,
+    ) -> Result<Self, String> {
         let message = params.get("message").and_then(Value::as_str);
         let message = visible(message.ok_or("the question has no `message`")?);
         let message = match message.char_indices().nth(MAX_MESSAGE_BYTES) {
@@ -151,7 +141,7 @@ mod tests {
     use super::*;
 
     fn read(params: &Value) -> Result<Question, String> {
-        Question::read(&Label::new("it").unwrap(), Some("tool"), params)
+        Question::from_protocol(&Label::new("it").unwrap(), Some("tool"), params)
     }
 
     #[test]

@@ -412,7 +412,8 @@ async fn a_server_that_wants_to_be_asked_again_is_within_bounds() {
     let error = call(&connection, "ask", json!({})).await.unwrap_err();
     assert_eq!(
         error.cause.to_string(),
-        "the server asks for input that cannot be given here: elicitation/create"
+        "the server asks for input that cannot be given here: a form to be filled in (elicitation). \
+         It asks: Who?"
     );
 }
 

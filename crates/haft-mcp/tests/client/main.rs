@@ -8,6 +8,7 @@ mod asking;
 #[path = "../fake/brain.rs"]
 #[allow(unreachable_pub, clippy::print_stderr)]
 mod brain;
+mod callers;
 mod calls;
 mod custom;
 mod guarded;

@@ -8,7 +8,7 @@ use haft_core::BoxFuture;
 use haft_hydrate::JsonSchemaFactory;
 use haft_mcp::{
     Answer, Asker, CallOptions, Cause, ConnectOptions, Connection, Question, QuestionKind,
-    ServerSettings,
+    Questions, ServerSettings,
 };
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ use crate::kit::{LONG, call, call_text, fake, object, open_with};
 
 fn with(asker: impl Asker) -> ConnectOptions {
     ConnectOptions {
-        asker: Some(Arc::new(asker)),
+        questions: Questions::By(Arc::new(asker)),
         validator: Some(Arc::new(JsonSchemaFactory)),
         ..ConnectOptions::default()
     }
@@ -142,7 +142,8 @@ async fn where_nobody_can_answer_the_call_fails_and_says_so() {
     let error = call(&connection, "ask", json!({})).await.unwrap_err();
     assert_eq!(
         error.cause.to_string(),
-        "the server asks for input that cannot be given here: elicitation/create"
+        "the server asks for input that cannot be given here: a form to be filled in (elicitation). \
+         It asks: Who?"
     );
     let connection = open_with(fake(&["legacy"]), &ConnectOptions::default())
         .await
@@ -358,7 +359,7 @@ async fn a_question_that_is_none_fails_its_call_only() {
 #[tokio::test]
 async fn an_asker_without_a_validator_is_refused() {
     let options = ConnectOptions {
-        asker: Some(Arc::new(ann)),
+        questions: Questions::By(Arc::new(ann)),
         ..ConnectOptions::default()
     };
     let error = open_with(fake(&["modern"]), &options).await.unwrap_err();

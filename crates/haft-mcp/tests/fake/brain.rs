@@ -406,8 +406,8 @@ impl Brain {
             }
             "question" => self.question(id, arguments, sink),
             "state" => Self::rounds(id, params, sink),
-            "ask" => rounds(id, params, sink),
-            "interrogate" => self.interrogate(id, arguments, sink),
+            "ask" if self.has("modern") => rounds(id, params, sink),
+            "ask" | "interrogate" => self.interrogate(id, arguments, sink),
             "meta" => {
                 text(
                     sink,

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use haft_core::{Access, Cancel, ToolContext, ToolKind, ToolObject, ToolProgress};
-use haft_mcp::{Approve, CallLog, CallRecord, McpTool, Server};
+use haft_mcp::{
+    Answer, Approve, AskerSlot, CallLog, CallRecord, ConnectOptions, McpTool, Pool, Question,
+    Questions, Server,
+};
 use serde_json::{Value, json};
 
 use crate::kit::{LONG, Place, tools};
@@ -140,4 +143,37 @@ async fn a_cancelled_call_ends_at_once_and_the_server_is_told() {
     let told = tokio::time::timeout(LONG, told).await;
     assert!(told.is_ok(), "the server was not told");
     pool.close().await;
+}
+
+#[tokio::test]
+async fn a_run_answers_what_its_servers_ask() {
+    let options = ConnectOptions {
+        questions: Questions::PerCall,
+        ..ConnectOptions::default()
+    };
+    for era in ["modern", "legacy"] {
+        let place = Place::new();
+        let pool = Pool::builder().connect(options.clone()).build();
+        let server = pool.add(place.fake("it", &[era])).unwrap();
+        let tool = object(&server, "ask").await;
+        // While a person thinks, the loop waits as long as the server's side does.
+        let settings = server.settings();
+        let longest = settings.timeouts.call + settings.timeouts.asking;
+        let waits = tool.definition().annotations().timeout_ms.unwrap();
+        assert!(u128::from(waits) > longest.as_millis());
+        let person = |question: Question| {
+            assert_eq!(question.message, "Who?");
+            Answer::Accept(serde_json::from_value(json!({"name": "Ann"})).unwrap())
+        };
+        let asked = ToolContext::builder()
+            .state(AskerSlot(Arc::new(person)))
+            .build();
+        let answer = run(&tool, &asked, json!({})).await.unwrap();
+        assert!(answer.contains(r#""name":"Ann""#), "{era}: {answer}");
+        let nobody = ToolContext::builder().build();
+        let answer = run(&tool, &nobody, json!({})).await;
+        let text = answer.unwrap_or_else(|error| error);
+        assert!(text.contains("It asks: Who?"), "{era}: {text}");
+        pool.close().await;
+    }
 }

@@ -9,6 +9,7 @@ mod backend;
 mod entry;
 mod mounted;
 mod native;
+mod passing;
 mod remote;
 
 use std::sync::Arc;

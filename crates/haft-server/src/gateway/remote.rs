@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use haft_mcp::gateway::{BackendError, CallContext, CallOutcome, CallRequest, Confirmation};
-use haft_mcp::{CallOptions, Cause, Server, ToolDef, ToolOutcome, TraceContext};
+use haft_mcp::{Asker, CallOptions, Cause, Server, ToolDef, ToolOutcome, TraceContext};
 use serde_json::Value;
 
 use super::native::question;
+use super::passing::AskCaller;
 
 pub(super) async fn call(
     server: &Arc<Server>,
@@ -37,14 +38,16 @@ pub(super) async fn call(
     }
     let told = context.clone();
     let mut tell = move |progress| told.progress(progress);
+    let asker = Arc::new(AskCaller::new(context.clone()));
     let options = CallOptions {
         cancel: context.cancel().clone(),
         on_progress: Some(&mut tell),
         trace: trace_of(&context),
+        asker: Some(Arc::clone(&asker) as Arc<dyn Asker>),
         ..CallOptions::default()
     };
     match server.call(&tool.name, request.arguments, options).await {
-        Ok(outcome) => Ok(passed_on(&outcome)),
+        Ok(outcome) => Ok(with_unasked(passed_on(&outcome), asker.unasked())),
         Err(error) if matches!(*error.cause, Cause::Cancelled) => Err(BackendError::Cancelled),
         Err(error) => {
             tracing::warn!(server = %server.label(), tool = tool.name, %error, "a call failed");
@@ -55,6 +58,21 @@ pub(super) async fn call(
             );
             Ok(CallOutcome::error(text))
         }
+    }
+}
+
+/// The result of a call whose server could not ask what it wanted to know: whatever it made of that, the
+/// model reads what was missing.
+fn with_unasked(mut outcome: CallOutcome, unasked: Option<String>) -> CallOutcome {
+    let Some(text) = unasked else {
+        return outcome;
+    };
+    let mut content = CallOutcome::error(text).content;
+    content.append(&mut outcome.content);
+    CallOutcome {
+        content,
+        is_error: true,
+        ..outcome
     }
 }
 

@@ -79,6 +79,7 @@ fn again<'a>(options: &'a mut CallOptions<'_>) -> CallOptions<'a> {
         idle_timeout: options.idle_timeout,
         call_timeout: options.call_timeout,
         output_schema: options.output_schema.clone(),
+        asker: options.asker.clone(),
     }
 }
 

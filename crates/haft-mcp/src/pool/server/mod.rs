@@ -176,6 +176,11 @@ impl Server {
         *locked(&self.era)
     }
 
+    /// Whether it may ask something in the middle of a call.
+    pub(super) fn may_be_asked(&self) -> bool {
+        self.parts.options.questions.may_be_asked()
+    }
+
     /// Whether a person is asked before this tool is called.
     pub fn needs_approval(&self, tool: &ToolDef) -> bool {
         let settings = self.settings();
