@@ -2,8 +2,9 @@
 //! server is left when haft is gone, however that came.
 //!
 //! It is started by haft in a process group of its own, gives its pipes to the server and holds none of
-//! them itself. The server is in the same group, so that haft can end both at once; what leaves the group
-//! is found below this process, which on Linux adopts every descendant that loses its parent.
+//! them itself. What the server starts, in its group or out of it, is below this process, which on Linux
+//! adopts every descendant that loses its parent. It leaves when nobody is left: haft asks it to, with
+//! SIGTERM, or has everybody killed by it, with SIGUSR2, but does not kill it.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -17,21 +18,21 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process};
 use tokio::signal::unix::{Signal as Caught, SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::descendants::descendants;
+use super::descendants::tell;
 use crate::arguments::SuperviseArguments;
 
 /// How often the parent is looked for.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long everybody has who was told to end. Shorter than haft's own patience, after which this process
-/// is killed as well and nobody is left to look for those outside of the group.
-const GRACE: Duration = Duration::from_millis(1500);
+/// How long everybody has who was told to end. Shorter than the patience of haft, which has all servers
+/// to end within five seconds.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The same for what a server left behind that ended by itself.
 const GRACE_AFTERWARDS: Duration = Duration::from_millis(500);
 
 /// How long killed processes may take to be gone, and how often they are looked for.
-const GONE: Duration = Duration::from_secs(1);
+const GONE: Duration = Duration::from_secs(10);
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// What a shell says of a program that is not there, and of one that cannot be run.
@@ -56,18 +57,18 @@ pub(super) async fn supervise(arguments: SuperviseArguments) -> Result<ExitCode,
         }
     };
     let mut deadline = None;
-    loop {
+    let (grace, code) = loop {
         if let Some(status) = reap(server) {
-            end_descendants(GRACE_AFTERWARDS).await;
-            return Ok(code_of(status));
+            break (GRACE_AFTERWARDS, code_of(status));
         }
         if is_orphan() {
-            end_descendants(GRACE).await;
-            return Ok(ExitCode::FAILURE);
+            break (GRACE, ExitCode::FAILURE);
         }
+        let killed = || (Duration::ZERO, code_of_signal(Signal::KILL.as_raw()));
         tokio::select! {
             event = signals.next() => match event {
                 Event::Look => {}
+                Event::End => break killed(),
                 Event::PassOn(signal) => {
                     // It may have had it already, with the group; twice does no harm.
                     let _ = kill_process(server, signal);
@@ -77,12 +78,11 @@ pub(super) async fn supervise(arguments: SuperviseArguments) -> Result<ExitCode,
                 }
             },
             () = sleep(LOOK) => {}
-            () = due(deadline) => {
-                end_descendants(Duration::ZERO).await;
-                return Ok(code_of_signal(Signal::KILL.as_raw()));
-            }
+            () = due(deadline) => break killed(),
         }
-    }
+    };
+    end_everybody(grace, &mut signals).await;
+    Ok(code)
 }
 
 async fn due(deadline: Option<Instant>) {
@@ -135,31 +135,38 @@ fn reap(server: Pid) -> Option<WaitStatus> {
     ended
 }
 
-/// Asks everybody below this process to end, then makes them.
-async fn end_descendants(grace: Duration) {
-    for (signal, patience) in [(Signal::TERM, grace), (Signal::KILL, GONE)] {
-        if patience.is_zero() {
-            continue;
+/// Asks everybody below this process to end, then makes them, until there is nobody. Only the system can
+/// say that: whoever loses a parent is a child of this process from that moment on, while any list of
+/// processes has changed before it is read to the end.
+async fn end_everybody(grace: Duration, signals: &mut Signals) {
+    let begin = Instant::now();
+    if !has_children() {
+        return;
+    }
+    if !grace.is_zero() {
+        tell(Signal::TERM);
+    }
+    let mut is_asked_only = true;
+    while has_children() && begin.elapsed() < grace + GONE {
+        is_asked_only = is_asked_only && begin.elapsed() < grace;
+        if !is_asked_only {
+            // Nobody can be killed too often, and somebody may have been started meanwhile.
+            tell(Signal::KILL);
         }
-        let until = Instant::now() + patience;
-        let mut is_told = false;
-        loop {
-            while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
-            let living = descendants();
-            if living.is_empty() || Instant::now() >= until {
-                break;
-            }
-            // Whoever is killed cannot be told too often, and may have started another meanwhile.
-            if !is_told || signal == Signal::KILL {
-                for pid in living {
-                    let _ = match kill_process(pid, signal) {
-                        Err(Errno::SRCH) => Ok(()),
-                        told => told,
-                    };
-                }
-                is_told = true;
-            }
-            sleep(GLANCE).await;
+        tokio::select! {
+            event = signals.next() => is_asked_only = is_asked_only && event != Event::End,
+            () = sleep(GLANCE) => {}
+        }
+    }
+}
+
+/// Takes in everybody who has ended; whether anybody is left.
+fn has_children() -> bool {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
         }
     }
 }
@@ -178,9 +185,12 @@ fn code_of_signal(signal: i32) -> ExitCode {
 }
 
 /// What happened.
+#[derive(Debug, PartialEq, Eq)]
 enum Event {
     /// Somebody has ended, perhaps the parent.
     Look,
+    /// Everybody is to be killed.
+    End,
     /// Somebody wants the server to have this.
     PassOn(Signal),
 }
@@ -189,6 +199,7 @@ enum Event {
 struct Signals {
     child: Caught,
     parent: Caught,
+    end: Caught,
     passed_on: [(Caught, Signal); 4],
 }
 
@@ -197,6 +208,7 @@ impl Signals {
         Ok(Self {
             child: signal(SignalKind::child())?,
             parent: signal(SignalKind::user_defined1())?,
+            end: signal(SignalKind::user_defined2())?,
             passed_on: [
                 (signal(SignalKind::terminate())?, Signal::TERM),
                 (signal(SignalKind::interrupt())?, Signal::INT),
@@ -211,6 +223,7 @@ impl Signals {
         tokio::select! {
             _ = self.child.recv() => Event::Look,
             _ = self.parent.recv() => Event::Look,
+            _ = self.end.recv() => Event::End,
             _ = terminate.0.recv() => Event::PassOn(terminate.1),
             _ = interrupt.0.recv() => Event::PassOn(interrupt.1),
             _ = hangup.0.recv() => Event::PassOn(hangup.1),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::kit::{LineClient, all_gone, fake, folder, mcp, signal, with_argument};
+use crate::kit::{LONG, LineClient, all_gone, fake, folder, mcp, signal, with_argument};
 use crate::support::{Running, haft};
 
 /// How long everything may take to be gone.
@@ -20,6 +20,50 @@ fn with_children(mark: &str) -> String {
          exec {own} --exact fake::server --ignored --nocapture"
     );
     format!("[mcp.files]\ncommand = \"sh\"\nargs = [\"-c\", \"{script}\"]\n")
+}
+
+/// How long everything may take to be gone where many do not want to go.
+const CROWD_GONE: Duration = Duration::from_secs(8);
+
+/// How many servers a crowd has, and how many processes each of them is: the supervisor, the server, and
+/// four programs that it started.
+const CROWD: usize = 20;
+const EACH: usize = 6;
+
+/// A server that heeds no signal and has started programs in every way that do not either. It becomes the
+/// given program in the end; all of its processes have the mark among their arguments.
+fn stubborn(label: &str, mark: &str, becomes: &str, keys: &str) -> String {
+    let script = format!(
+        "trap '' TERM INT HUP; sleep {mark} & setsid sleep {mark} & \
+         (setsid sh -c 'sleep {mark} & exec sleep {mark}' &); exec {becomes}"
+    );
+    let words = "env = { FAKE_WORDS = \"legacy deaf\" }";
+    format!(
+        "[mcp.{label}]\ncommand = \"sh\"\nargs = [\"-c\", \"{script}\", \"{mark}\"]\n{words}\n{keys}\n"
+    )
+}
+
+/// Many stubborn servers behind one haft, all of them connected.
+fn crowd(mark: &str, count: usize) -> (tempfile::TempDir, LineClient) {
+    let own = std::env::current_exe().unwrap();
+    // The mark is one more test that there is not.
+    let fake = format!(
+        "{} --exact fake::server {mark} --ignored --nocapture",
+        own.display()
+    );
+    let labels: Vec<String> = (0..count).map(|at| format!("s{at}")).collect();
+    let servers = labels
+        .iter()
+        .map(|label| stubborn(label, mark, &fake, "allow = [\"echo\"]"));
+    let folder = folder(&servers.collect::<String>());
+    let mut client = LineClient::of_haft(folder.path(), &[], json!({}));
+    let begin = Instant::now();
+    while client.names().len() < count {
+        assert!(begin.elapsed() < 2 * LONG, "{:?}", client.names());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    wait_for(mark, count * EACH);
+    (folder, client)
 }
 
 /// A time to sleep that nobody else sleeps.
@@ -53,6 +97,56 @@ fn nobody_is_left_however_haft_ends() {
             client.signal(how);
         }
         assert!(all_gone(&mark, GONE), "{how}: {:?}", with_argument(&mark));
+    }
+}
+
+#[test]
+fn of_many_that_heed_no_signal_nobody_is_left_either() {
+    for (at, how) in ["TERM", "KILL"].into_iter().enumerate() {
+        let mark = mark(50 + u32::try_from(at).unwrap());
+        let (_folder, client) = crowd(&mark, CROWD);
+        client.signal(how);
+        let left = || with_argument(&mark);
+        assert!(all_gone(&mark, CROWD_GONE), "{how}: {} left", left().len());
+    }
+}
+
+#[test]
+fn a_supervisor_that_gets_no_time_is_not_killed_before_the_others() {
+    let mark = mark(55);
+    let (_folder, mut client) = crowd(&mark, 3);
+    let supervisors = with_argument("supervise");
+    let own = with_argument(&mark);
+    for id in supervisors.iter().filter(|id| own.contains(id)) {
+        signal(id.parse().unwrap(), "STOP");
+    }
+    client.signal("TERM");
+    crate::kit::ended(&mut client.child);
+    let left = with_argument(&mark).len();
+    assert!(all_gone(&mark, CROWD_GONE), "{left} left");
+}
+
+#[test]
+fn a_server_that_never_answers_is_ended_with_all_that_it_started() {
+    for (at, how) in ["", "INT", "TERM", "KILL"].into_iter().enumerate() {
+        let mark = mark(60 + u32::try_from(at).unwrap());
+        let timeout = if how.is_empty() { 2 } else { 30 };
+        let keys = format!("connect_timeout = {timeout}");
+        let folder = folder(&stubborn("mute", &mark, &format!("sleep {mark}"), &keys));
+        let mut child = haft(folder.path(), &["mcp", "test"])
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_for(&mark, EACH);
+        if !how.is_empty() {
+            signal(child.id(), how);
+        }
+        crate::kit::ended(&mut child);
+        assert!(
+            all_gone(&mark, CROWD_GONE),
+            "{how}: {:?}",
+            with_argument(&mark)
+        );
     }
 }
 

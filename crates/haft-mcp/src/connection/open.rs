@@ -265,7 +265,9 @@ impl<'a> Opening<'a> {
 
     async fn over_stdio(&mut self, stdio: &StdioSettings, mode: Mode) -> Result<Running, Failed> {
         // The one before goes first.
-        self.process = None;
+        if let Some(before) = self.process.take() {
+            before.kill().await;
+        }
         let (process, pipes) = self.options.launcher.start(stdio)?;
         self.process = Some(Arc::new(process));
         self.is_spawned = true;

@@ -2,27 +2,31 @@
 //! everything that it started.
 
 mod environment;
+mod family;
+mod group;
 mod program;
 mod stderr;
 
 use std::ffi::OsString;
 use std::process::{ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
 use self::environment::environment;
+use self::family::{Family, Watch};
 use self::stderr::LastWords;
 use crate::error::Cause;
 use crate::settings::StdioSettings;
 
-/// How often a group is looked at that shall end.
-const LOOK: Duration = Duration::from_millis(20);
+/// How long is waited for a pipe to end whose child has.
+const PIPE: Duration = Duration::from_millis(20);
 
-/// How long a killed child may take to be gone.
+/// How long killed processes may take to be gone: at the end, and before others take their place.
 const REAP: Duration = Duration::from_millis(500);
+const PLACE: Duration = Duration::from_secs(3);
 
 /// How long is waited for the end of a child whose pipe closed, to tell how it ended.
 const EXIT: Duration = Duration::from_millis(500);
@@ -43,9 +47,10 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Puts this program and its arguments in front of every command. It must pass on what comes
-    /// through its pipes, end when its standard input ends or its group is told to, and return the
-    /// exit code of what it starts.
+    /// Puts this program and its arguments in front of every command: a supervisor. It must give its
+    /// pipes to what it starts, end when that ends or when its group gets SIGTERM, return the exit code of
+    /// what it started, and see to it that nobody else whom that started is left before it ends itself.
+    /// At SIGUSR2 it must kill them all at once. It is not killed itself as long as it does that.
     pub fn through(prefix: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         Self {
             prefix: prefix.into_iter().map(Into::into).collect(),
@@ -58,6 +63,11 @@ impl Launcher {
         let mut words = self.prefix.iter().cloned().chain(own.map(OsString::from));
         // The command itself is always there.
         let program = words.next().unwrap_or_default();
+        let watch = if cfg!(unix) && !self.prefix.is_empty() {
+            Watch::Supervisor
+        } else {
+            Watch::Group
+        };
         let variables = environment(&settings.env);
         let mut command = Command::new(program);
         command
@@ -67,7 +77,7 @@ impl Launcher {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .kill_on_drop(true);
+            .kill_on_drop(watch == Watch::Group);
         #[cfg(unix)]
         command.process_group(0);
         if let Some(cwd) = &settings.cwd {
@@ -100,8 +110,7 @@ impl Launcher {
             return Err(not_started("it has no pipes".into()));
         };
         let process = Process {
-            group: Group::of(&child),
-            child: Mutex::new(child),
+            family: Mutex::new(Some(Family::of(child, watch))),
             words: Mutex::new(LastWords::of(stderr)),
         };
         Ok((process, Pipes { stdin, stdout }))
@@ -117,40 +126,44 @@ pub(crate) struct Pipes {
 /// A running child and all that it started. Dropping it kills them.
 #[derive(Debug)]
 pub(crate) struct Process {
-    // The group is killed before the child is let go, while its number is still its own.
-    group: Group,
-    child: Mutex<Child>,
+    // Taken out only to be dropped.
+    family: Mutex<Option<Family>>,
     words: Mutex<LastWords>,
 }
 
 impl Process {
     /// Ends the child, whose standard input must be closed already: waits, asks, then forces. Each
-    /// step takes at most this long.
+    /// step takes at most this long. A supervisor that needs longer goes on by itself.
     pub(crate) async fn stop(&self, step: Duration) {
-        let mut child = self.child.lock().await;
-        let _ = tokio::time::timeout(step, child.wait()).await;
-        if self.group.lives() {
-            self.group.ask();
-            let gone = async {
-                let _ = child.wait().await;
-                while self.group.lives() {
-                    tokio::time::sleep(LOOK).await;
-                }
-            };
-            let _ = tokio::time::timeout(step, gone).await;
+        let mut family = self.family.lock().await;
+        let Some(family) = family.as_mut() else {
+            return;
+        };
+        let _ = tokio::time::timeout(step, family.child().wait()).await;
+        if family.lives() {
+            family.ask();
+            let _ = tokio::time::timeout(step, family.gone()).await;
         }
-        self.group.kill();
-        let _ = child.start_kill();
-        let _ = tokio::time::timeout(REAP, child.wait()).await;
+        family.force();
+        let _ = tokio::time::timeout(REAP, family.gone()).await;
+    }
+
+    /// Ends everybody at once, before others take their place.
+    pub(crate) async fn kill(&self) {
+        if let Some(family) = self.family.lock().await.as_mut() {
+            family.force();
+            let _ = tokio::time::timeout(PLACE, family.gone()).await;
+        }
     }
 
     /// How the child ended, if it does so presently.
     pub(crate) async fn end(&self) -> Option<ExitStatus> {
-        let mut child = self.child.lock().await;
+        let mut family = self.family.lock().await;
+        let child = family.as_mut()?.child();
         let status = tokio::time::timeout(EXIT, child.wait()).await.ok()?.ok()?;
         let mut words = self.words.lock().await;
         // Grandchildren may hold the pipe open.
-        let _ = tokio::time::timeout(LOOK, words.finished()).await;
+        let _ = tokio::time::timeout(PIPE, words.finished()).await;
         Some(status)
     }
 
@@ -160,71 +173,16 @@ impl Process {
     }
 }
 
-/// The group of a child, by the child's number.
-#[derive(Debug)]
-struct Group {
-    #[cfg(unix)]
-    id: Option<rustix::process::Pid>,
-    is_gone: AtomicBool,
-}
-
-#[cfg(unix)]
-impl Group {
-    fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self {
-            id: id.and_then(rustix::process::Pid::from_raw),
-            is_gone: AtomicBool::new(false),
-        }
-    }
-
-    /// Whether anybody is left. Once nobody is, the number may become somebody else's, so that it is
-    /// not used again.
-    fn lives(&self) -> bool {
-        let Some(id) = self.id.filter(|_| !self.is_gone.load(Ordering::Relaxed)) else {
-            return false;
-        };
-        let nobody = rustix::process::test_kill_process_group(id) == Err(rustix::io::Errno::SRCH);
-        self.is_gone.fetch_or(nobody, Ordering::Relaxed);
-        !nobody
-    }
-
-    fn ask(&self) {
-        self.signal(rustix::process::Signal::TERM);
-    }
-
-    fn kill(&self) {
-        self.signal(rustix::process::Signal::KILL);
-    }
-
-    fn signal(&self, signal: rustix::process::Signal) {
-        if let Some(id) = self.id.filter(|_| self.lives()) {
-            // That nobody is left is no failure.
-            let _ = rustix::process::kill_process_group(id, signal);
-        }
-    }
-}
-
-/// Without process groups only the child itself can be ended, by whoever holds it.
-#[cfg(not(unix))]
-impl Group {
-    fn of(_: &Child) -> Self {
-        Self {
-            is_gone: AtomicBool::new(false),
-        }
-    }
-
-    fn lives(&self) -> bool {
-        self.is_gone.load(Ordering::Relaxed)
-    }
-
-    fn ask(&self) {}
-
-    fn kill(&self) {}
-}
-
-impl Drop for Group {
+impl Drop for Process {
     fn drop(&mut self) {
-        self.kill();
+        let Some(mut family) = self.family.get_mut().take() else {
+            return;
+        };
+        family.force();
+        if family.watch() == Watch::Supervisor
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(family.see_out());
+        }
     }
 }
