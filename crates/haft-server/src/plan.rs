@@ -333,6 +333,9 @@ fn allowed(
             let param = format!("{}.approval_request_id", asked.param);
             return Err(ApiError::new(ErrorCode::ToolNotFound, message).at(param));
         };
+        if !questions.is_about(&asked.id, label) {
+            return Err(not_found(&asked.id, &asked.param));
+        }
         call.approval_request_id = Some(asked.id.clone());
         Ok((asked.id.clone(), call))
     });

@@ -82,7 +82,7 @@ fn order_and_members_that_nobody_goes_by_are_no_change() {
     pins.compare("s", "here", &[tool("t", "one")]).unwrap();
     let same = json!({
         "inputSchema": {"properties": {"path": {"type": "string"}}, "type": "object"},
-        "title": "T",
+        "icons": ["y"],
         "annotations": null,
         "description": "one",
         "name": "t",

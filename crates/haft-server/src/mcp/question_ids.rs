@@ -14,6 +14,8 @@ use crate::wire::new_id;
 const PREFIX: &str = "mcpr";
 const NONCE_DIGITS: usize = 16;
 const MARK_BYTES: usize = 16;
+/// Ids have 64 characters at most.
+const PLACE_DIGITS: usize = 10;
 
 /// Makes ids of questions of one owner, and knows them again.
 #[derive(Debug, Clone)]
@@ -50,31 +52,59 @@ impl QuestionIds {
             .filter(|it| *it != '_')
             .take(NONCE_DIGITS)
             .collect();
-        let mark = self
-            .keys
-            .last()
-            .map(|key| self.mark(key, &nonce, [label, name, arguments]));
-        format!("{PREFIX}_{nonce}{}", mark.unwrap_or_default())
+        let marks = self.keys.last().map(|key| {
+            let asked = self.mark(key, &nonce, &[label, name, arguments]);
+            asked + &self.place_mark(key, &nonce, label)
+        });
+        format!("{PREFIX}_{nonce}{}", marks.unwrap_or_default())
     }
 
     /// Whether this question was asked here, of this owner.
     pub(crate) fn is_ours(&self, id: &str, label: &str, name: &str, arguments: &str) -> bool {
-        let rest = id
-            .strip_prefix(PREFIX)
-            .and_then(|rest| rest.strip_prefix('_'));
-        let Some((nonce, mark)) = rest.and_then(|rest| rest.split_at_checked(NONCE_DIGITS)) else {
-            return false;
-        };
-        self.keys.iter().any(|key| {
-            let own = self.mark(key, nonce, [label, name, arguments]);
-            own.as_bytes().ct_eq(mark.as_bytes()).into()
+        self.has_mark(id, |key, nonce, mark| {
+            let own = self.mark(key, nonce, &[label, name, arguments]);
+            own.as_bytes().ct_eq(mark.0.as_bytes()).into()
         })
     }
 
-    fn mark(&self, key: &hmac::Key, nonce: &str, asked: [&str; 3]) -> String {
+    /// Whether it was asked about the server that this request has at this label.
+    pub(crate) fn is_about(&self, id: &str, label: &str) -> bool {
+        self.has_mark(id, |key, nonce, mark| {
+            let own = self.place_mark(key, nonce, label);
+            own.as_bytes().ct_eq(mark.1.as_bytes()).into()
+        })
+    }
+
+    /// Whether the nonce and the two marks of an id are right for one of the keys.
+    fn has_mark(
+        &self,
+        id: &str,
+        is_right: impl Fn(&hmac::Key, &str, (&str, &str)) -> bool,
+    ) -> bool {
+        let rest = id
+            .strip_prefix(PREFIX)
+            .and_then(|rest| rest.strip_prefix('_'));
+        let parts = rest.and_then(|rest| rest.split_at_checked(NONCE_DIGITS));
+        let parts = parts.and_then(|(nonce, marks)| {
+            let marks = marks.split_at_checked(2 * MARK_BYTES)?;
+            Some((nonce, marks))
+        });
+        let Some((nonce, marks)) = parts else {
+            return false;
+        };
+        self.keys.iter().any(|key| is_right(key, nonce, marks))
+    }
+
+    fn place_mark(&self, key: &hmac::Key, nonce: &str, label: &str) -> String {
+        let place = self.places.get(label).map_or("", String::as_str);
+        let mut mark = self.mark(key, nonce, &[place, label]);
+        mark.truncate(PLACE_DIGITS);
+        mark
+    }
+
+    fn mark(&self, key: &hmac::Key, nonce: &str, asked: &[&str]) -> String {
         let mut context = hmac::Context::with_key(key);
-        let place = self.places.get(asked[0]).map_or("", String::as_str);
-        for part in [self.owner.as_str(), nonce, place].iter().chain(&asked) {
+        for part in [self.owner.as_str(), nonce].iter().chain(asked) {
             // With its length in front, no part can pass for the beginning of the next.
             context.update(&(part.len() as u64).to_be_bytes());
             context.update(part.as_bytes());
@@ -124,9 +154,10 @@ mod tests {
     fn a_question_about_one_server_is_none_about_another_of_the_same_label() {
         let at = |place: &str| ids(&[1], "a").at([("air".to_owned(), place.to_owned())]);
         let id = at("https://air.example").next("air", "find", "{}");
-        assert!(at("https://air.example").is_ours(&id, "air", "find", "{}"));
-        assert!(!at("https://sea.example").is_ours(&id, "air", "find", "{}"));
-        assert!(!ids(&[1], "a").is_ours(&id, "air", "find", "{}"));
+        assert!(at("https://air.example").is_about(&id, "air"));
+        assert!(!at("https://sea.example").is_about(&id, "air"));
+        assert!(!ids(&[1], "a").is_about(&id, "air"));
+        assert!(ids(&[1], "a").is_ours(&id, "air", "find", "{}"));
     }
 
     #[test]
