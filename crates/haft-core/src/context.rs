@@ -29,6 +29,7 @@ pub struct ToolContext {
     state: Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     call: Arc<CallIdentity>,
     read_only: bool,
+    keeps_long_results: bool,
     cancel: Cancel,
     progress: Option<Arc<dyn ProgressSink>>,
     transaction: Option<Transaction>,
@@ -75,6 +76,12 @@ impl ToolContext {
     /// Whether this call was let through only because it changes nothing.
     pub fn read_only(&self) -> bool {
         self.read_only
+    }
+
+    /// Whether a long result is put away as a whole and stays readable piece by piece. A tool that would
+    /// otherwise shorten its result need not.
+    pub fn keeps_long_results(&self) -> bool {
+        self.keeps_long_results
     }
 
     /// The signal that this call shall stop. A call that goes on is dropped at its next `await`;
@@ -143,6 +150,13 @@ impl ToolContext {
         self
     }
 
+    /// The same context, whose host keeps long results as a whole, or does not.
+    #[must_use]
+    pub fn with_long_results(mut self, are_kept: bool) -> Self {
+        self.keeps_long_results = are_kept;
+        self
+    }
+
     /// The same context, with somebody who watches.
     #[must_use]
     pub fn with_progress(mut self, sink: Arc<dyn ProgressSink>) -> Self {
@@ -165,6 +179,7 @@ impl ToolContext {
                 tool_name: tool_name.into(),
             }),
             read_only: access == Access::ReadOnly,
+            keeps_long_results: self.keeps_long_results,
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),
             // A journal belongs to one call.

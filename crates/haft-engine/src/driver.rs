@@ -193,6 +193,7 @@ impl Driver {
                     .context
                     .for_call(&ticket.tool_name, &ticket.call_id, ticket.access)
                     .with_cancel(self.stop.0.child())
+                    .with_long_results(self.means.spill.is_some())
                     .with_progress(Arc::clone(&self.progress) as _)
                     .with_transaction(ticket.transaction.clone());
                 let identity = (ticket.call, ticket.call_id.clone());

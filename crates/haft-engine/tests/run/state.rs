@@ -261,6 +261,27 @@ async fn with_spilling_a_result_may_be_large() {
 }
 
 #[tokio::test]
+async fn a_tool_knows_whether_long_results_are_kept() {
+    for spill in [None, Some(4096)] {
+        let definition = haft_core::ToolDefinition::builder("ask")
+            .parameters(serde_json::json!({"type": "object"}))
+            .build()
+            .unwrap();
+        let ask = haft_core::dynamic_tool(definition, |_, context| async move {
+            Ok(context.keeps_long_results())
+        });
+        let model = Script::new([calls([("a", "ask", "{}")]), says("done")]);
+        let run = Run::new(model).tools([ask]);
+        let run = match spill {
+            Some(bytes) => run.spill(bytes),
+            None => run,
+        };
+        let outcome = run.user("go").await.unwrap();
+        assert_eq!(texts(&outcome)[0], spill.is_some().to_string());
+    }
+}
+
+#[tokio::test]
 async fn a_long_result_that_cannot_be_kept_is_shortened_and_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let gone = directory.path().to_owned();

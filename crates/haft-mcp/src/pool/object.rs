@@ -216,7 +216,11 @@ impl HydratedTool for McpCall {
             };
             match answer {
                 Ok(outcome) => {
-                    let shown = outcome.render(&render_options(server, &tool.tool.name));
+                    let mut options = render_options(server, &tool.tool.name);
+                    if context.keeps_long_results() {
+                        options.text_bytes = usize::MAX;
+                    }
+                    let shown = outcome.render(&options);
                     record(CallRecord::Answered(outcome));
                     Ok(shown.output)
                 }

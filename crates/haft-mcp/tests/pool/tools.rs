@@ -177,3 +177,19 @@ async fn a_run_answers_what_its_servers_ask() {
         pool.close().await;
     }
 }
+
+#[tokio::test]
+async fn a_long_result_is_cut_unless_the_run_keeps_it_as_a_whole() {
+    let place = Place::new();
+    let pool = place.pool();
+    let server = pool.add(place.fake("files", &["modern"])).unwrap();
+    let huge = object(&server, "huge").await;
+    let context = ToolContext::default();
+    let arguments = json!({"bytes": 10_000_000});
+    let cut = run(&huge, &context, arguments.clone()).await.unwrap();
+    assert!(cut.len() < 110_000, "{}", cut.len());
+    let keeping = context.with_long_results(true);
+    let whole = run(&huge, &keeping, arguments).await.unwrap();
+    assert_eq!(whole.len(), 10_000_000);
+    pool.close().await;
+}
