@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::response::Response;
 use bytes::Bytes;
+use haft_core::Item;
 use serde_json::{Value, json};
 
 use super::{background, body, counts, reply, sse};
@@ -90,13 +91,18 @@ pub(crate) async fn prepare(
     // Those who wait for their turn hold nothing but what they sent.
     let permit = app.admit(caller).await?;
     let unadmitted = arrange(app, caller, request, memory, Patience::OfRequest).await?;
-    take_approvals(app, caller, &unadmitted.plan).await?;
+    take_answers(app, caller, &unadmitted).await?;
     Ok(unadmitted.admitted(permit))
 }
 
-/// Takes what somebody has said yes to, so that whoever sends the same yes again does not have it done twice.
-async fn take_approvals(app: &App, caller: &Caller, plan: &Plan) -> Result<(), ApiError> {
-    for (id, _) in &plan.opening.allowed {
+/// Takes the questions that were answered, so that nothing is done twice, nor after a no. A no that is said
+/// again is still one.
+async fn take_answers(app: &App, caller: &Caller, job: &Unadmitted) -> Result<(), ApiError> {
+    for id in job.context.iter().filter_map(refused_now) {
+        let taken = app.store.take_once(&caller.owner, id).await;
+        taken.map_err(store_failed)?;
+    }
+    for (id, _) in &job.plan.opening.allowed {
         let taken = app.store.take_once(&caller.owner, id).await;
         if !taken.map_err(store_failed)? {
             return Err(not_found(id, "input"));
@@ -131,6 +137,17 @@ impl Unadmitted {
             watch: self.watch,
         })
     }
+}
+
+/// The question that this request says no to, if it does.
+fn refused_now(record: &Record) -> Option<&str> {
+    let is_said_now = record.param.is_some() && record.item.kind() == "mcp_approval_response";
+    let Item::Other(members) = &record.item else {
+        return None;
+    };
+    let is_no = members.get("approve") != Some(&Value::Bool(true));
+    let id = members.get("approval_request_id")?.as_str()?;
+    (is_said_now && is_no).then_some(id)
 }
 
 /// Everything but the admission.

@@ -52,6 +52,14 @@ impl Translator {
         }
     }
 
+    /// Nothing comes behind an item that was cut off. What is still held back then never ran, and nobody was asked
+    /// about it.
+    pub(super) fn drop_held_behind_cut(&mut self) {
+        if !self.held.is_empty() && self.has_cut_item() {
+            self.held.clear();
+        }
+    }
+
     /// Whether this event makes a call visible that was held back.
     pub(crate) fn opens_with(&self, event: &EventKind) -> bool {
         matches!(event, EventKind::ToolStarted { call_id, .. } if self.held.contains_key(call_id))
@@ -103,6 +111,7 @@ impl Translator {
 
     /// Calls that were to run here and never did have failed.
     pub(super) fn close_running(&mut self) {
+        self.drop_held_behind_cut();
         let mut held: Vec<_> = self.held.keys().cloned().collect();
         held.sort_unstable();
         for call_id in held {

@@ -287,6 +287,7 @@ impl Translator {
                 output,
                 ..
             } => {
+                self.drop_held_behind_cut();
                 self.show_held(&call_id);
                 let end = HostedEnd {
                     is_error: !success,
@@ -530,7 +531,7 @@ impl Translator {
         self.close_running();
     }
 
-    fn has_cut_item(&self) -> bool {
+    pub(super) fn has_cut_item(&self) -> bool {
         let mut items = self.output.items.iter().flatten();
         items.any(|item| item.json["status"] == "incomplete")
     }

@@ -456,6 +456,14 @@ fn play(seed: u64) -> Result<(), String> {
     Ok(())
 }
 
+/// The time, or the output, is over while one call is half written and another, which somebody would be asked about,
+/// waits behind it.
+#[test]
+fn a_held_call_never_follows_an_item_that_was_cut_off() {
+    play(13_214_172_710_606_987_714).unwrap();
+    play(10_710_685_201_855_503_836).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 

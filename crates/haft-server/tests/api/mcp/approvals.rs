@@ -400,3 +400,18 @@ async fn a_tool_of_this_server_is_asked_about_in_the_same_words() {
     );
     assert_eq!(sent(&model), ["go", "call wipe {}", "output wiped"]);
 }
+
+#[tokio::test]
+async fn after_a_no_there_is_no_yes_from_the_same_response() {
+    let (air, served, _) = world([call("air__book", json!({})), say("no"), say("still no")]).await;
+    let tools = json!([asking(&air)]);
+    let first = served.create(json!({"input": "go", "tools": tools})).await;
+    let question = questions(&first).remove(0);
+    let said = |approve| json!({"input": [answer(&question, approve)], "tools": tools, "previous_response_id": first["id"]});
+    served.create(said(false)).await;
+    // Whoever sends it again after a broken connection has said the same.
+    served.create(said(false)).await;
+    let late = served.post("/responses", said(true)).await;
+    assert_eq!(late.error().1, "approval_request_not_found");
+    assert!(air.called().is_empty());
+}
