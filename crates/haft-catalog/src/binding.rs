@@ -10,6 +10,7 @@ use haft_core::{
 use haft_hydrate::{Admission, PreparedTool, ToolTable};
 
 use crate::binding_builder::{BindError, resolve};
+use crate::held::Held;
 use crate::near::near;
 use crate::offered::Offered;
 use crate::refusal::{CallRefused, LISTED};
@@ -55,6 +56,7 @@ struct Inner {
     choice: ToolChoice,
     callable: Callable,
     specs: ToolSpecs,
+    held: Held,
 }
 
 /// What `tool_choice` leaves to be called.
@@ -123,8 +125,33 @@ impl Binding {
                 by_name,
                 choice,
                 callable,
+                held: Held::default(),
             }),
         })
+    }
+
+    /// This binding with other tools, or the same shown otherwise. What may be called stays as it is.
+    pub(crate) fn with(&self, tools: Vec<Arc<Offered>>, held: Held) -> Self {
+        let inner = &self.inner;
+        Self {
+            inner: Arc::new(Inner {
+                snapshot: Arc::clone(&inner.snapshot),
+                specs: specs(&tools),
+                by_name: by_name(&tools),
+                tools,
+                choice: inner.choice.clone(),
+                callable: inner.callable.clone(),
+                held,
+            }),
+        }
+    }
+
+    pub(crate) fn offered(&self) -> &[Arc<Offered>] {
+        &self.inner.tools
+    }
+
+    pub(crate) fn held_back(&self) -> &Held {
+        &self.inner.held
     }
 
     /// How many tools are offered.
@@ -154,9 +181,9 @@ impl Binding {
             .filter(|tool| self.may_call(tool.definition().name()))
     }
 
-    /// The definitions to announce, in order.
+    /// The definitions to announce, in order, each as it is shown: in full or in brief.
     pub fn tools_for_llm(&self) -> impl ExactSizeIterator<Item = &Arc<ToolDefinition>> {
-        self.inner.tools.iter().map(|tool| tool.definition())
+        self.inner.tools.iter().map(|tool| tool.spec().definition())
     }
 
     /// The tools as a request shows them to a model.
@@ -168,6 +195,9 @@ impl Binding {
     /// model.
     pub fn admit(&self, wire_name: &str) -> Result<&PreparedTool, CallRefused> {
         let Some(tool) = self.find(wire_name) else {
+            if let Some(refused) = self.inner.held.refusal(wire_name) {
+                return Err(refused);
+            }
             return Err(CallRefused::Unknown {
                 name: cut(wire_name),
                 available: self.first_names(),
@@ -239,6 +269,7 @@ impl Binding {
         if let Some(chosen) = Arc::get_mut(&mut chosen.inner) {
             // The list is the same, and so is what adapters made of it.
             chosen.specs = inner.specs.clone();
+            chosen.held = inner.held.clone();
         }
         Ok(chosen)
     }
@@ -302,6 +333,7 @@ impl Binding {
                     by_name: names,
                     choice: self.inner.choice.clone(),
                     callable,
+                    held: self.inner.held.clone(),
                 }),
             },
             added,

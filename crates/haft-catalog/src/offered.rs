@@ -9,10 +9,11 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use haft_core::{
-    Namespace, SchemaError, ToolDefinition, ToolName, ToolObject, ToolSpec, Validator, ViewFormat,
+    DefinitionError, Namespace, SchemaError, ToolDefinition, ToolName, ToolObject, ToolSpec, Validator, ViewFormat,
     caught,
 };
 use haft_hydrate::{Compile, PreparedTool, ValidatorCache};
+use serde_json::json;
 
 use crate::presented::presented;
 
@@ -25,6 +26,18 @@ pub(crate) struct Offered {
     workshop: Workshop,
     spec: Arc<ToolSpec>,
     hashed: OnceLock<Option<Arc<Offered>>>,
+    briefs: [OnceLock<Option<Arc<Offered>>>; 2],
+}
+
+/// What is left of a tool's parameters while it is shown in brief.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BriefSchema {
+    /// Nothing but that they are an object: this is what saves tokens.
+    #[default]
+    Drop,
+    /// All of them.
+    Keep,
 }
 
 /// What names are made of: nothing else may show in them.
@@ -86,6 +99,7 @@ impl Offered {
             attached: None,
             workshop: workshop.clone(),
             hashed: OnceLock::new(),
+            briefs: Default::default(),
         }))
     }
 
@@ -99,6 +113,32 @@ impl Offered {
             workshop: self.workshop.clone(),
             spec: Arc::clone(&self.spec),
             hashed: OnceLock::new(),
+            briefs: Default::default(),
+        })
+    }
+
+    /// The same tool, shown in one line; itself where it cannot be. What is validated stays the whole
+    /// schema. Made once, so that adapters render it once.
+    pub(crate) fn brief(self: &Arc<Self>, schema: BriefSchema) -> Arc<Self> {
+        let kept = &self.briefs[usize::from(schema == BriefSchema::Keep)];
+        let brief = kept.get_or_init(|| {
+            let definition = brief_of(self.definition(), schema);
+            definition.map(|definition| self.shown_as(definition)).ok()
+        });
+        brief.clone().unwrap_or_else(|| Arc::clone(self))
+    }
+
+    /// The same tool, shown to models by another definition of the same name.
+    pub(crate) fn shown_as(&self, definition: Arc<ToolDefinition>) -> Arc<Self> {
+        Arc::new(Self {
+            prepared: self.prepared.clone(),
+            identity: self.identity.clone(),
+            source: Arc::clone(&self.source),
+            attached: self.attached.clone(),
+            workshop: self.workshop.clone(),
+            spec: ToolSpec::new(definition),
+            hashed: OnceLock::from(None),
+            briefs: Default::default(),
         })
     }
 
@@ -123,6 +163,7 @@ impl Offered {
             attached: self.attached.clone(),
             workshop: self.workshop.clone(),
             hashed: OnceLock::from(None),
+            briefs: Default::default(),
         })
     }
 
@@ -156,7 +197,9 @@ impl Offered {
     pub(crate) fn render(&self, format: ViewFormat) -> Arc<String> {
         self.spec
             .rendered()
-            .get(format.key(), || self.definition().view(format).to_string())
+            .get(format.key(), || {
+                self.spec.definition().view(format).to_string()
+            })
     }
 }
 
@@ -178,6 +221,20 @@ impl Identity {
         let namespace = self.namespace.as_ref()?;
         Some(ToolName::in_namespace_hashed(namespace, &self.raw))
     }
+}
+
+fn brief_of(
+    definition: &ToolDefinition,
+    schema: BriefSchema,
+) -> Result<Arc<ToolDefinition>, DefinitionError> {
+    let parameters = match schema {
+        BriefSchema::Drop => json!({"type": "object"}),
+        BriefSchema::Keep => definition.offered_parameters(),
+    };
+    ToolDefinition::builder(definition.name().as_str())
+        .description(definition.brief())
+        .parameters(parameters)
+        .build()
 }
 
 /// The name that an imported tool had where it comes from.

@@ -17,6 +17,14 @@ pub enum CallRefused {
         /// What is offered: the first names, more of them than are shown if there are more.
         available: Vec<ToolName>,
     },
+    /// It is there, and held back until somebody searches for it.
+    #[error("Tool '{name}' is not loaded. Find it with {search} first.")]
+    NotLoaded {
+        /// The tool.
+        name: ToolName,
+        /// What finds it.
+        search: ToolName,
+    },
     /// It is offered, and `allowed_tools` does not list it.
     #[error(
         "Tool '{name}' is not allowed in this request. {}",
