@@ -63,6 +63,7 @@ mod near;
 mod offered;
 mod origin;
 mod presented;
+pub mod prompt;
 mod refusal;
 mod registration;
 mod snapshot;

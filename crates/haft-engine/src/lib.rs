@@ -41,10 +41,8 @@ pub use detect::{LoopDetection, LoopDetector};
 pub use driver::Step;
 pub use event::{EventKind, RunContext, RunEvent};
 pub use executor::{ExecutorCall, ToolExecutor};
-pub use feedback::{
-    Feedback, FeedbackMemory, FeedbackMoment, FeedbackProvider, FeedbackTrigger, Reminder,
-    with_feedback,
-};
+pub use feedback::{Feedback, FeedbackMemory, Reminder, with_feedback};
+pub use haft_core::{FeedbackMoment, FeedbackProvider, FeedbackTrigger};
 pub use loop_report::{LoopAction, LoopKind, LoopReport};
 pub use machine::{Effect, Executed, Input, Machine, ResumeError, Runner, Ticket};
 pub use moment::Moment;
