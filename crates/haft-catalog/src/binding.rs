@@ -164,6 +164,11 @@ impl Binding {
         self.inner.tools.is_empty()
     }
 
+    /// Which tools the model must, may or must not call.
+    pub fn choice(&self) -> &ToolChoice {
+        &self.inner.choice
+    }
+
     /// The snapshot that it was made from.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.inner.snapshot

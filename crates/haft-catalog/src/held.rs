@@ -192,7 +192,9 @@ mod tests {
         assert!(rendered.starts_with(
             r#"[{"name":"a","description":"Does it. And more.","input_schema":{"type":"object"}},{"name":"b""#
         ));
-        assert!(brief.admit("a").unwrap().definition().parameters().unwrap()["required"].is_array());
+        assert!(
+            brief.admit("a").unwrap().definition().parameters().unwrap()["required"].is_array()
+        );
         assert!(brief.estimated_tokens() < all.estimated_tokens());
         let kept = all.with_briefs(BriefSchema::Keep, |_| true);
         assert!(kept.render(ViewFormat::Anthropic).contains("required"));

@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use haft_core::{
-    DefinitionError, Namespace, SchemaError, ToolDefinition, ToolName, ToolObject, ToolSpec, Validator, ViewFormat,
-    caught,
+    DefinitionError, Namespace, SchemaError, ToolDefinition, ToolName, ToolObject, ToolSpec,
+    Validator, ViewFormat, caught,
 };
 use haft_hydrate::{Compile, PreparedTool, ValidatorCache};
 use serde_json::json;
@@ -195,11 +195,9 @@ impl Offered {
 
     /// The tool as `format` announces it, in compact JSON; serialised once.
     pub(crate) fn render(&self, format: ViewFormat) -> Arc<String> {
-        self.spec
-            .rendered()
-            .get(format.key(), || {
-                self.spec.definition().view(format).to_string()
-            })
+        self.spec.rendered().get(format.key(), || {
+            self.spec.definition().view(format).to_string()
+        })
     }
 }
 

@@ -7,6 +7,27 @@ use crate::cut::cut;
 use crate::definition_error::DefinitionError;
 use crate::name::ToolName;
 
+/// Whether a tool is held back until somebody searches for it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Defer {
+    /// Where there are too many tools for the model's context.
+    #[default]
+    Auto,
+    /// From the beginning, however few there are.
+    Always,
+    /// Never: it is in every request.
+    Never,
+}
+
+impl Defer {
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
+}
+
 /// Hints for policies, selection and display. None of them opens a gate by itself.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -57,6 +78,9 @@ pub struct Annotations {
     /// Tools whose results this one needs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<ToolName>,
+    /// Whether it is held back until somebody searches for it.
+    #[serde(skip_serializing_if = "Defer::is_auto")]
+    pub defer: Defer,
     /// Free metadata; every key starts with `x-`.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

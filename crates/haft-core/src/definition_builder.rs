@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::annotations::{Annotations, Example};
+use crate::annotations::{Annotations, Defer, Example};
 use crate::definition::{Fingerprint, NoSchemaMode, ToolDefinition, fingerprint};
 use crate::definition_error::DefinitionError;
 use crate::kind::ToolKind;
@@ -141,6 +141,12 @@ impl ToolDefinitionBuilder {
     /// A tool whose results this one needs.
     pub fn depends_on(mut self, tool: ToolName) -> Self {
         self.annotations.depends_on.push(tool);
+        self
+    }
+
+    /// Whether it is held back until somebody searches for it.
+    pub fn defer(mut self, defer: Defer) -> Self {
+        self.annotations.defer = defer;
         self
     }
 

@@ -56,7 +56,7 @@ mod usage;
 mod validator;
 mod view;
 
-pub use annotations::{Annotations, Example};
+pub use annotations::{Annotations, Defer, Example};
 pub use approval::{ApprovalRequest, Approver, Decision, SuspendAlways};
 pub use call::{FinishReason, RawArguments, ToolCall};
 pub use cancel::Cancel;

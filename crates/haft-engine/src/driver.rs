@@ -187,6 +187,9 @@ impl Driver {
                 self.answer = Answering::Opening(request, Box::pin(open(model, *body)));
             }
             Effect::Abandon => self.answer = Answering::Nothing,
+            // Every request carries its prompt, its tools and the whole history: the next one is the
+            // new beginning.
+            Effect::Restart(_) => {}
             Effect::Run(ticket) => {
                 let context = self
                     .means

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use haft_catalog::prompt::SectionState;
 use haft_core::{
-    CallOutput, FinishReason, Item, ItemKind, ModelErrorKind, ToolCall, ToolChoice, ToolProgress,
-    Usage,
+    CallOutput, FinishReason, Item, ItemKind, ModelErrorKind, ToolCall, ToolChoice, ToolName,
+    ToolProgress, Usage,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -203,6 +204,42 @@ pub enum EventKind {
         output_mismatch: bool,
         /// What came of it, before anything is added for the model.
         output: CallOutput,
+    },
+    /// A prompt was rendered.
+    PromptRendered {
+        /// Its name, `ns/key`.
+        prompt: String,
+        /// How each section is shown, in order.
+        section_states: Vec<(String, SectionState)>,
+        /// The tools that are offered, in order.
+        tool_names: Vec<ToolName>,
+    },
+    /// Tools were added to the running conversation.
+    ToolsInjected {
+        /// The names that are new, in order.
+        tool_names: Vec<ToolName>,
+        /// The section that was read; `search_tools` for what was found.
+        section_key: String,
+        /// Names that were there already.
+        skipped: Vec<ToolName>,
+    },
+    /// The model was started anew to take new tools.
+    DisclosureRestarted {
+        /// What was asked for.
+        section_keys: Vec<String>,
+        /// Why a restart was needed.
+        reason: &'static str,
+        /// The how manieth restart of the run it is, from 1.
+        restart: u32,
+    },
+    /// Tools were picked: from the next request on they are shown in full.
+    ToolsPicked {
+        /// The names, in order.
+        picked: Vec<ToolName>,
+        /// Names that nothing bears.
+        unknown: Vec<String>,
+        /// Whether calling it picked it.
+        auto: bool,
     },
     /// The results of a round, before the next request.
     ToolResults {

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::{
-    FeedbackMoment, FeedbackProvider, FeedbackTrigger, FileSystem, Slice, SliceKind, caught,
+    FeedbackMoment, FeedbackProvider, FeedbackTrigger, FileSystem, Slice, SliceKind, ToolName,
+    caught,
 };
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +78,31 @@ pub struct Feedback {
     files: Option<Arc<dyn FileSystem>>,
 }
 
+/// Somebody who speaks, and after calls of which tools; of all, if none are named.
+pub(crate) type Scope = (Option<Vec<ToolName>>, Arc<dyn FeedbackProvider>);
+
+/// A section's provider: it speaks after calls of the section's tools.
+struct Scoped {
+    tools: Vec<ToolName>,
+    provider: Arc<dyn FeedbackProvider>,
+}
+
+impl FeedbackProvider for Scoped {
+    fn name(&self) -> &str {
+        self.provider.name()
+    }
+
+    fn triggers(&self) -> &[FeedbackTrigger] {
+        self.provider.triggers()
+    }
+
+    fn block(&self, moment: &FeedbackMoment<'_>) -> Option<String> {
+        let mut tools = self.tools.iter();
+        let is_its_own = tools.any(|tool| tool.as_str() == moment.tool_name);
+        is_its_own.then(|| self.provider.block(moment)).flatten()
+    }
+}
+
 /// What was counted so far. It is kept also where a call is rolled back: the call did happen.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -118,6 +144,16 @@ impl Feedback {
     pub fn provider(mut self, provider: impl FeedbackProvider) -> Self {
         self.providers.push(Arc::new(provider));
         self
+    }
+
+    /// The providers of a prompt, each for calls of the tools that it names, or of all.
+    pub(crate) fn extend(&mut self, providers: Vec<Scope>) {
+        for (tools, provider) in providers {
+            self.providers.push(match tools {
+                None => provider,
+                Some(tools) => Arc::new(Scoped { tools, provider }),
+            });
+        }
     }
 
     /// Where to see which files exist. Without it, [`FeedbackTrigger::OnFileCreated`] never fires.

@@ -17,6 +17,7 @@ mod answer;
 mod callbacks;
 mod calls;
 mod detect;
+mod disclosure;
 mod driver;
 mod duration;
 mod event;
@@ -38,13 +39,16 @@ mod texts;
 
 pub use answer::OnMismatch;
 pub use detect::{LoopDetection, LoopDetector};
+pub use disclosure::{ReadSectionResult, ToolFinder};
 pub use driver::Step;
 pub use event::{EventKind, RunContext, RunEvent};
 pub use executor::{ExecutorCall, ToolExecutor};
 pub use feedback::{Feedback, FeedbackMemory, Reminder, with_feedback};
 pub use haft_core::{FeedbackMoment, FeedbackProvider, FeedbackTrigger};
 pub use loop_report::{LoopAction, LoopKind, LoopReport};
-pub use machine::{Effect, Executed, Input, Machine, ResumeError, Runner, Ticket};
+pub use machine::{
+    Effect, Executed, Input, Machine, ResumeError, Runner, Ticket, VisibilityExpansionRequired,
+};
 pub use moment::Moment;
 pub use one_shot::{ToolCallReply, execute, execute_bound, execute_in, tool_call};
 pub use options::LoopOptions;

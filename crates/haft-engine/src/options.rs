@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use haft_core::Defer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,16 @@ pub struct LoopOptions {
     pub spill_bytes: Option<usize>,
     /// The largest result, in bytes; 1 MiB, or 64 MiB where results are spilled, if not said.
     pub max_result_bytes: Option<usize>,
+    /// Whether tools are held back until the model searches for them. A tool's own setting wins.
+    pub defer: Defer,
+    /// How many percent of the model's context the tools may take before `auto` holds them back.
+    pub defer_percent: u8,
+    /// How many tools there may be before `auto` holds them back, however small they are.
+    pub defer_above: Option<usize>,
+    /// How often a model that cannot take new tools in a running conversation is started anew.
+    pub max_restarts: u32,
+    /// Starts it anew even if it could.
+    pub force_restart: bool,
     /// Whether a result that its tool's output schema refuses is an error.
     pub strict_output: bool,
 }
@@ -85,6 +96,11 @@ impl Default for LoopOptions {
             loop_detection: LoopDetection::default(),
             spill_bytes: None,
             max_result_bytes: None,
+            defer: Defer::Auto,
+            defer_percent: 5,
+            defer_above: None,
+            max_restarts: 10,
+            force_restart: false,
             strict_output: false,
         }
     }

@@ -158,6 +158,8 @@ pub enum FailedReason {
     OutputInvalid,
     /// The prompt was started anew too often.
     RestartLimit,
+    /// The prompt could not be rendered again.
+    Prompt,
 }
 
 impl FailedReason {
@@ -168,6 +170,7 @@ impl FailedReason {
             Self::ToolChoiceNotFollowed => "tool_choice_not_followed",
             Self::OutputInvalid => "output_invalid",
             Self::RestartLimit => "restart_limit",
+            Self::Prompt => "prompt_error",
         }
     }
 }

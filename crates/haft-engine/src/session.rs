@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use haft_core::{
-    CallOutput, Conversation, FunctionCall, FunctionCallOutput, HistoryError, Item, Usage,
+    CallOutput, Conversation, FunctionCall, FunctionCallOutput, HistoryError, Item, ToolName, Usage,
 };
 use haft_hydrate::CallIds;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::detect::LoopDetector;
+use crate::disclosure::FrozenPrompt;
 use crate::machine::ResumeError;
 use crate::outcome::{CallRecord, CallStatus, Counters};
 
@@ -77,8 +78,25 @@ pub(crate) struct Progress {
     /// What is said behind the outputs of these calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) queued: Vec<Item>,
+    /// The prompt that the run works under.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) prompt: Option<FrozenPrompt>,
+    /// The tools that it was shown since then, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) disclosed: Vec<ToolName>,
+    /// How often it was started anew.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) restarts: u32,
     /// Where long results of the run are kept.
     pub(crate) spill_directory: Option<PathBuf>,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde's skip_serializing_if asks for"
+)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Why an answer is the last.

@@ -77,6 +77,15 @@ pub(crate) fn shortened(text: &str) -> String {
     )
 }
 
+pub(crate) fn next_turn(tool: &str) -> String {
+    format!("Tool '{tool}' becomes available in the next turn.")
+}
+
+/// Behind what is wrong with a call of a tool that was shown in one line.
+pub(crate) fn pick_first(pick: &str, tool: &str) -> String {
+    format!(" Call {pick} with [\"{tool}\"] to see its parameters.")
+}
+
 pub(crate) fn not_approved(tool: &str, reason: Option<&str>) -> String {
     let refused = format!("Tool '{tool}' needs approval and was not approved.");
     match reason {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use haft_core::{
-    Cancel, Conversation, Item, Model, ModelOptions, Owner, Streaming, SuspendAlways, ToolContext,
+    Cancel, Conversation, Defer, Item, Model, ModelOptions, Owner, Streaming, SuspendAlways,
+    ToolContext,
 };
 use haft_engine::{LoopOptions, OnMismatch, Run, Session};
 use haft_mcp::CallLog;
@@ -269,6 +270,7 @@ impl Plan {
             .approver(SuspendAlways)
             .binding(self.toolkit.binding.clone())
             .options(self.options.clone())
+            .defer(Defer::Never)
             .model_options(self.model_options.clone())
             .cancel(self.cancel.clone())
             // A client's calls are its own to judge (`open-responses.md` §5.4).

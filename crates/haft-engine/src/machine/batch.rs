@@ -59,6 +59,10 @@ pub(super) struct BatchCall {
     pub(super) is_hidden: bool,
     /// Somebody allowed it.
     pub(super) is_approved: bool,
+    /// Its tool may come with a section that an earlier call of the turn reads.
+    pub(super) is_early: bool,
+    /// To call it was to pick it.
+    pub(super) is_auto_picked: bool,
 }
 
 /// Who executes a call.
@@ -107,6 +111,8 @@ impl BatchCall {
             raw_result: None,
             is_hidden: open.hidden,
             is_approved: false,
+            is_early: false,
+            is_auto_picked: false,
         }
     }
 
@@ -206,11 +212,12 @@ impl Machine {
             self.tell_results(&batch);
             return self.end_incomplete(IncompleteReason::LoopDetected, message);
         }
+        let mut is_reading = false;
         for (at, call) in batch.calls.iter_mut().enumerate() {
             if only.is_some_and(|only| only != at) {
                 self.settle_unexecuted(call, NotExecuted::OneAtATime);
             } else {
-                self.settle_refused(call);
+                self.settle_refused_or_wait(call, &mut is_reading);
             }
         }
         self.advance(batch);
@@ -290,7 +297,8 @@ impl Machine {
             item.call_id.clone_from(&hydrated.provenance.call_id);
             call.call_id = Some(item.call_id.clone());
             let is_left_out = only.is_some_and(|only| only != batch.calls.len());
-            let hidden = is_left_out || is_forbidden(&hydrated);
+            let is_held = binding.is_held(&item.name);
+            let hidden = is_left_out || is_held || is_forbidden(&hydrated);
             self.add(Item::FunctionCall(item.clone()), hidden);
             if let Some(report) = report {
                 self.tell_loop(report, &item.call_id);
@@ -343,7 +351,7 @@ impl Machine {
             }
         });
         let is_barrier = definition.as_deref().is_some_and(|definition| {
-            let policies = &environment.policies;
+            let policies = environment.policies_for(definition);
             definition.annotations().sequential
                 || policies
                     .iter()
@@ -370,6 +378,8 @@ impl Machine {
             raw_result: None,
             is_hidden: false,
             is_approved: false,
+            is_early: false,
+            is_auto_picked: false,
             hydration,
         }
     }
@@ -390,6 +400,8 @@ impl Machine {
             }
             _ => CallStatus::Refused,
         };
+        let hint = (status == CallStatus::Refused).then(|| self.pick_hint(&call.item.name));
+        let text = text + &hint.flatten().unwrap_or_default();
         self.settle(call, Settled::error(status, text));
     }
 

@@ -25,9 +25,9 @@ impl Machine {
         let mut machine = Self::new(environment, session, now, seed);
         machine.progress().queued = queued;
         // What the model may call from now on says nothing about what somebody has allowed.
-        let binding = &machine.environment.binding;
+        let binding = machine.tools.full();
         let binding = binding.with_choice(ToolChoice::Auto);
-        let binding = binding.unwrap_or_else(|_| machine.environment.binding.clone());
+        let binding = binding.unwrap_or_else(|_| machine.tools.full().clone());
         let mut batch = Batch::default();
         let mut requested = Vec::with_capacity(calls.len());
         for item in calls {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_catalog::prompt::Overrides;
 use haft_core::{
     Access, ApprovalRequest, Decision, HydratedTool, ModelError, ModelEvent, ModelRequest,
     ToolError, ToolOutput, ToolProgress, Transaction,
@@ -100,11 +101,26 @@ pub enum Effect {
     },
     /// The session is at a turn boundary and may be stored.
     Checkpoint,
+    /// The model cannot take new tools in a running conversation: it is started anew, with the prompt and
+    /// the tools of the next request and the whole history.
+    Restart(VisibilityExpansionRequired),
     /// Calls are about to begin, or one of several has ended: where the run is journaled, the session
     /// is to be stored before anything that follows is done.
     Journal,
     /// Tell those who watch.
     Emit(RunEvent),
+}
+
+/// Why a model has to be started anew. A signal for whoever drives the machine, never an error.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("Section expansion requires restart")]
+pub struct VisibilityExpansionRequired {
+    /// What was opened.
+    pub requested_overrides: Overrides,
+    /// The sections that were read, in order; `pick_tools` and `search_tools` where those were called.
+    pub section_keys: Vec<String>,
+    /// Why it is needed.
+    pub reason: &'static str,
 }
 
 /// A call to run.

@@ -86,7 +86,8 @@ impl Machine {
             call.state = CallState::Ready;
             call.started = None;
             call.transaction = None;
-            self.progress().calls_executed -= 1;
+            let counts = !self.tools.is_search(&call.item.name);
+            self.progress().calls_executed -= u32::from(counts);
             let id = &call.item.call_id;
             self.effects.retain(|effect| match effect {
                 Effect::Emit(event) => !matches!(
@@ -100,6 +101,9 @@ impl Machine {
 
     pub(super) fn finish(&mut self, end: End) {
         self.phase = Phase::Ended;
+        if matches!(end, End::Completed) {
+            self.forget_picks();
+        }
         let progress = self.progress();
         let finished = EventKind::RunFinished {
             outcome: end.summary(),

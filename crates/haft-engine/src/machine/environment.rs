@@ -3,15 +3,19 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use haft_catalog::Binding;
+use haft_catalog::prompt::Rendered;
+use haft_catalog::{BindError, Binding};
 use haft_core::{
-    Fingerprint, Model, ModelOptions, Policy, SessionState, ToolDefinition, Validator,
-    ValidatorFactory, caught,
+    Defer, Fingerprint, Model, ModelOptions, Policy, SessionState, ToolChoice, ToolDefinition,
+    ToolName, ToolObject, Validator, ValidatorFactory, caught,
 };
 use haft_hydrate::{Hydrator, JsonSchemaFactory};
 use serde_json::Value;
 
 use crate::answer::AnswerContract;
+use crate::disclosure::{
+    Deferral, FEW, FrozenPrompt, Opens, Parts, PromptSource, Showing, Toolset,
+};
 use crate::event::RunContext;
 use crate::executor::Executors;
 use crate::feedback::Feedback;
@@ -28,8 +32,14 @@ pub(crate) struct Environment {
     pub(crate) context: Arc<RunContext>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) binding: Binding,
-    /// The same tools under the choice that holds until one of them has run, where there is one.
-    pub(crate) first: Option<Binding>,
+    /// The choice that holds until a tool has run, where there is one.
+    pub(crate) first_choice: Option<ToolChoice>,
+    /// The tools as the run begins with them.
+    pub(crate) tools: Toolset,
+    pub(crate) showing: Showing,
+    pub(crate) prompt: Option<Arc<PromptSource>>,
+    /// The prompt as the run begins with it; none where it goes on.
+    pub(crate) rendered: Option<Rendered>,
     pub(crate) hydrator: Hydrator,
     pub(crate) instructions: Option<Arc<str>>,
     pub(crate) options: LoopOptions,
@@ -49,6 +59,8 @@ pub(crate) struct Environment {
     pub(crate) state: SessionState,
     pub(crate) deadline: Option<Moment>,
     pub(crate) spill: Option<Arc<SpillStore>>,
+    /// The tool that reads what was put away.
+    pub(crate) recall: Option<Arc<dyn ToolObject>>,
     pub(crate) output_validators: OutputValidators,
 }
 
@@ -61,8 +73,12 @@ impl Environment {
         Self {
             context: Arc::default(),
             model,
+            tools: Toolset::plain(binding.clone()),
             binding,
-            first: None,
+            first_choice: None,
+            showing: Showing::default(),
+            prompt: None,
+            rendered: None,
             hydrator: Hydrator::new(),
             instructions: None,
             options: LoopOptions::default(),
@@ -80,8 +96,102 @@ impl Environment {
             state: SessionState::default(),
             deadline: None,
             spill: None,
+            recall: None,
             output_validators: OutputValidators::default(),
         }
+    }
+}
+
+impl Environment {
+    /// How tools that are asked for reach the model.
+    pub(crate) fn opens(&self) -> Opens {
+        let is_dynamic = self.model.capabilities().supports_dynamic_tools;
+        if is_dynamic && !self.options.force_restart {
+            Opens::ByInjection
+        } else {
+            Opens::ByRestart
+        }
+    }
+
+    /// Whether tools may be held back.
+    pub(crate) fn may_defer(&self) -> bool {
+        let defers =
+            |defer: Defer| move |tool: &Arc<ToolDefinition>| tool.annotations().defer == defer;
+        self.binding.tools_for_llm().any(defers(Defer::Always))
+            || match self.options.defer {
+                Defer::Always => !self.binding.is_empty(),
+                Defer::Auto => self.binding.len() > FEW,
+                Defer::Never => false,
+            }
+    }
+
+    /// The tool that has to be called first, if it is named.
+    pub(crate) fn forced_tool(&self) -> Option<ToolName> {
+        let choices = [self.first_choice.as_ref(), Some(self.binding.choice())];
+        choices
+            .into_iter()
+            .flatten()
+            .find_map(|choice| match choice {
+                ToolChoice::Function(name) => ToolName::new(name).ok(),
+                _ => None,
+            })
+    }
+
+    /// What the model is told before everything else: the prompt, then the run's own words.
+    pub(crate) fn instructions_with(&self, prompt: &FrozenPrompt) -> Arc<str> {
+        match &self.instructions {
+            None => Arc::clone(&prompt.text),
+            Some(words) => format!("{}\n\n{words}", prompt.text).into(),
+        }
+    }
+
+    /// What is asked before a call of this tool, in order.
+    pub(crate) fn policies_for(&self, tool: &ToolDefinition) -> Vec<Arc<dyn Policy>> {
+        let mut policies = match &self.prompt {
+            Some(source) => source.policies(tool),
+            None => Vec::new(),
+        };
+        policies.extend(self.policies.iter().cloned());
+        policies
+    }
+
+    /// The tools with a prompt that stands like this. What was `disclosed` in this run comes last, in
+    /// that order.
+    pub(crate) fn toolset(
+        &self,
+        prompt: Option<&FrozenPrompt>,
+        disclosed: &[ToolName],
+    ) -> Result<Toolset, BindError> {
+        let find = |name: &ToolName| self.prompt.as_ref().and_then(|source| source.tool(name));
+        let shown = prompt.map_or(&[][..], |prompt| &prompt.tools);
+        let reads = prompt.is_some_and(|prompt| prompt.offers_read_section);
+        let read_section = match &self.prompt {
+            Some(source) if reads => Some(source.read_section(self.opens())?),
+            _ => None,
+        };
+        let deferral = self.state.get::<Deferral>();
+        let mut loaded = deferral.map(|it| it.loaded.clone()).unwrap_or_default();
+        loaded.retain(|name| !disclosed.contains(name));
+        let mut tools = Toolset::open(Parts {
+            binding: &self.binding,
+            of_sections: shown.iter().filter_map(find).collect(),
+            read_section,
+            recall: self.recall.clone(),
+            showing: &self.showing,
+            options: &self.options,
+            context_tokens: self.model.capabilities().context_tokens,
+            first_choice: self.first_choice.as_ref(),
+            loaded,
+            state: &self.state,
+        })?;
+        for name in disclosed {
+            match find(name) {
+                Some(tool) => tools.inject(vec![tool]),
+                None => tools.load(std::slice::from_ref(name)),
+            };
+        }
+        tools.show(&self.state);
+        Ok(tools)
     }
 }
 

@@ -84,12 +84,13 @@ impl Machine {
         {
             return self.wait(batch);
         }
+        let tools = self.tools.clone();
         let progress = self.progress();
         progress.open.clear();
         progress.rounds += 1;
         let records = batch.calls.iter().map(|call| call.record);
         let mut records = records.filter_map(|record| progress.records.get(record));
-        let ran = records.any(|record| record.status.ran());
+        let ran = records.any(|record| record.status.ran() && !tools.is_search(&record.tool_name));
         progress.tool_ran |= ran;
         let only_forbidden = batch.calls.iter().all(BatchCall::is_forbidden);
         progress.forbidden_rounds = if only_forbidden {
@@ -99,6 +100,9 @@ impl Machine {
         };
         let forbidden_rounds = progress.forbidden_rounds;
         self.tell_results(&batch);
+        if !self.disclose(&batch) {
+            return;
+        }
         if let Some(sentence) = loop_found {
             let message = format!("Loop detected: {sentence}");
             return self.end_incomplete(IncompleteReason::LoopDetected, message);

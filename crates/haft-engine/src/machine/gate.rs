@@ -51,6 +51,7 @@ impl Machine {
     /// The checks of one call, in their order, and its start if it passes them.
     fn start_call(&mut self, call: &mut BatchCall, at: usize) -> Started {
         let Some(definition) = call.definition.clone() else {
+            self.settle_early(call);
             return Started::Done;
         };
         let for_caller = matches!(call.who, Who::Caller);
@@ -59,7 +60,8 @@ impl Machine {
             definition: &definition,
         };
         let environment = Arc::clone(&self.environment);
-        let verdict = check_all(&environment.policies, &policy_call, &environment.state);
+        let policies = environment.policies_for(&definition);
+        let verdict = check_all(&policies, &policy_call, &environment.state);
         match verdict {
             Verdict::Deny(reason) => {
                 self.note_verdict(call, format!("denied: {reason}"));
@@ -68,6 +70,7 @@ impl Machine {
             }
             // What the caller executes is the caller's to approve; the record says what it is worth.
             _ if for_caller => {
+                self.pick_called(call);
                 call.state = CallState::Pending;
                 self.set_status(call, CallStatus::Pending);
                 Started::Done
@@ -114,7 +117,8 @@ impl Machine {
     }
 
     fn run_call(&mut self, call: &mut BatchCall, at: usize, access: Access) -> Started {
-        if self.call_limit_reached() {
+        let counts = !self.tools.is_search(&call.item.name);
+        if counts && self.call_limit_reached() {
             self.settle_unexecuted(call, NotExecuted::CallLimit);
             return Started::LimitReached;
         }
@@ -131,7 +135,8 @@ impl Machine {
             // Hydrated calls have their tool until somebody takes it, and nobody else does.
             (_, None) => return Started::Done,
         };
-        self.progress().calls_executed += 1;
+        self.progress().calls_executed += u32::from(counts);
+        self.pick_called(call);
         let transaction = self
             .environment
             .state

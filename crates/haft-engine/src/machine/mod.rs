@@ -9,6 +9,7 @@
 
 mod batch;
 mod carry_out;
+mod disclose;
 mod effect;
 mod ending;
 mod environment;
@@ -25,13 +26,14 @@ use std::sync::Arc;
 
 use haft_core::{Assembly, Item, ModelError, ModelErrorKind, ToolProgress};
 
+use crate::disclosure::Toolset;
 use crate::event::{EventKind, RunEvent};
 use crate::moment::Moment;
 use crate::outcome::{End, Outcome};
 use crate::session::{Progress, Session};
 use batch::Batch;
 
-pub use effect::{Effect, Executed, Input, Runner, Ticket};
+pub use effect::{Effect, Executed, Input, Runner, Ticket, VisibilityExpansionRequired};
 pub(crate) use environment::Environment;
 pub(crate) use resume::Answers;
 pub use resume::ResumeError;
@@ -43,6 +45,10 @@ pub use resume::ResumeError;
 pub struct Machine {
     environment: Arc<Environment>,
     session: Session,
+    /// The tools as they stand.
+    tools: Toolset,
+    /// What the model is told before everything else, as it stands.
+    instructions: Option<Arc<str>>,
     phase: Phase,
     now: Moment,
     effects: VecDeque<Effect>,
@@ -125,8 +131,10 @@ impl Machine {
             ..Progress::default()
         });
         session.reserve_call_ids();
-        Self {
+        let mut machine = Self {
             first_item: session.conversation.len(),
+            tools: environment.tools.clone(),
+            instructions: environment.instructions.clone(),
             environment,
             session,
             phase: Phase::Fresh,
@@ -138,7 +146,9 @@ impl Machine {
             answer: Answer::default(),
             end: None,
             finished: Progress::default(),
-        }
+        };
+        machine.begin_prompt();
+        machine
     }
 
     /// Takes one input in. Late news of things that were given up is ignored.

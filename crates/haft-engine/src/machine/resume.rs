@@ -143,10 +143,12 @@ impl Machine {
             calls: Vec::with_capacity(open.len()),
             call_limit_hit,
         };
+        let mut is_reading = false;
         for call in open {
             let output = outputs.remove(&call.item.call_id);
             let decision = decisions.remove(&call.item.call_id);
-            let call = machine.take_up(call, output, decision);
+            let mut call = machine.take_up(call, output, decision, &mut is_reading);
+            machine.settle_refused_or_wait(&mut call, &mut is_reading);
             batch.calls.push(call);
         }
         if batch.calls.is_empty() {
@@ -163,6 +165,7 @@ impl Machine {
         open: OpenCall,
         output: Option<FunctionCallOutput>,
         decision: Option<Decision>,
+        is_reading: &mut bool,
     ) -> BatchCall {
         let source = self
             .progress()
@@ -212,8 +215,8 @@ impl Machine {
             self.take_output(&mut call, output);
             return call;
         }
-        self.settle_refused(&mut call);
-        if !matches!(call.state, CallState::Ready) {
+        self.settle_refused_or_wait(&mut call, is_reading);
+        if !matches!(call.state, CallState::Ready) || call.is_early {
             return call;
         }
         match decision {
@@ -246,8 +249,8 @@ impl Machine {
         // It counts again when it begins again.
         let progress = self.progress();
         progress.calls_executed = progress.calls_executed.saturating_sub(1);
-        self.settle_refused(call);
-        if is_approved && matches!(call.state, CallState::Ready) {
+        if is_approved && call.hydration.errors.is_empty() && matches!(call.state, CallState::Ready)
+        {
             call.state = CallState::Approved;
         }
     }
@@ -292,7 +295,7 @@ impl Machine {
             };
             let given = ToolOutput::text(text);
             tell_all(
-                &self.environment.policies,
+                &self.environment.policies_for(&definition),
                 &policy_call,
                 &given,
                 &transaction,

@@ -200,7 +200,7 @@ impl Machine {
                 definition,
             };
             tell_all(
-                &self.environment.policies,
+                &self.environment.policies_for(definition),
                 &policy_call,
                 output,
                 transaction,
@@ -316,7 +316,7 @@ impl Machine {
             error_kind: settled.status.error_kind(),
             duration_ms,
             repaired: call.hydration.provenance.repaired,
-            auto_picked: false,
+            auto_picked: call.is_auto_picked,
             output_mismatch,
             output: settled.output.clone(),
         });

@@ -69,13 +69,13 @@ impl Machine {
             && (capabilities.structured_output_with_tools || calls_nothing);
         let demand = format.filter(|_| !native);
         let said = [
-            environment.instructions.as_deref().map(str::to_owned),
+            self.instructions.as_deref().map(str::to_owned),
             demand.map(AnswerContract::instruction),
             // For this request only, and in front: not every server takes the host's words later.
             self.reminder(tool_choice.as_ref()),
         ];
         let said: Vec<_> = said.into_iter().flatten().collect();
-        let instructions = match (&environment.instructions, said.len()) {
+        let instructions = match (&self.instructions, said.len()) {
             (_, 0) => None,
             (Some(text), 1) => Some(Arc::clone(text)),
             _ => Some(said.join("\n\n").into()),
@@ -85,7 +85,7 @@ impl Machine {
         ModelRequest {
             instructions,
             conversation: self.session.conversation.clone(),
-            tools: environment.binding.specs().clone(),
+            tools: self.binding().specs().clone(),
             parallel_tool_calls: environment
                 .parallel_tool_calls
                 .filter(|_| tool_choice.is_some()),
@@ -101,7 +101,7 @@ impl Machine {
     pub(super) fn choice(&mut self) -> Option<ToolChoice> {
         let progress = self.progress();
         if progress.last_turn.is_some() {
-            return (!self.environment.binding.is_empty()).then_some(ToolChoice::None);
+            return (!self.tools.full().is_empty()).then_some(ToolChoice::None);
         }
         let ran = if progress.tool_ran {
             haft_catalog::Progress::ToolRan
@@ -114,9 +114,7 @@ impl Machine {
     /// The tools, as far as the model may call them now.
     pub(super) fn binding(&self) -> Binding {
         let has_run = self.session.run.as_ref().is_some_and(|run| run.tool_ran);
-        let environment = &self.environment;
-        let first = environment.first.as_ref().filter(|_| !has_run);
-        first.unwrap_or(&environment.binding).clone()
+        self.tools.binding(has_run).clone()
     }
 
     /// What to tell a model that just broke the choice.

@@ -9,6 +9,9 @@ use crate::machine::ResumeError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
+    /// The prompt cannot be rendered.
+    #[error(transparent)]
+    Prompt(#[from] haft_catalog::prompt::RenderError),
     /// The tools make no binding.
     #[error(transparent)]
     Bind(#[from] BindError),

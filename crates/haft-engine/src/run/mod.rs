@@ -2,6 +2,7 @@
 
 mod error;
 mod setup;
+mod showing;
 mod stream;
 
 use std::future::IntoFuture;
@@ -12,7 +13,7 @@ use haft_catalog::{Binding, Catalog};
 use haft_core::{
     Approver, BoxFuture, CallOutput, Cancel, Decision, FunctionCallOutput, IntoToolOutput, Item,
     Model, ModelOptions, Policy, SchemaError, SessionState, ToolCall, ToolChoice, ToolContext,
-    ToolError, ToolRef, TrustRules,
+    ToolError, ToolName, ToolRef, TrustRules,
 };
 use haft_hydrate::Hydrator;
 use schemars::JsonSchema;
@@ -31,6 +32,8 @@ use crate::options::LoopOptions;
 use crate::outcome::{Outcome, ToolResult};
 use crate::retry::RetryPolicy;
 use crate::session::Session;
+
+use showing::PromptSettings;
 
 pub use error::RunError;
 pub use stream::RunStream;
@@ -85,6 +88,8 @@ pub struct Run {
     on_checkpoint: Option<Box<crate::driver::OnCheckpoint>>,
     spill_directory: Option<std::path::PathBuf>,
     keep_spill: bool,
+    loaded: Vec<ToolName>,
+    prompt: PromptSettings,
 }
 
 /// A run of this model: the same as [`Run::new`], where a verb reads better.
@@ -134,6 +139,8 @@ impl Run {
             on_checkpoint: None,
             spill_directory: None,
             keep_spill: false,
+            loaded: Vec::new(),
+            prompt: PromptSettings::default(),
         }
     }
 

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_catalog::prompt::Overrides;
 use haft_catalog::{BindError, Binding, Catalog};
-use haft_core::{ToolChoice, ToolRef};
+use haft_core::{Slice, ToolChoice, ToolRef};
 use haft_hydrate::Hydrator;
+use serde_json::Value;
 
 use crate::callbacks::Callbacks;
+use crate::disclosure::{Deferral, FrozenPrompt, Picked, Toolset};
 use crate::driver::Means;
 use crate::feedback::FeedbackMemory;
-use crate::machine::Machine;
+use crate::machine::{Environment, Machine};
 use crate::moment::Moment;
 use crate::session::Session;
 use crate::spill::{SpillStore, recall_tool_result};
@@ -41,10 +44,7 @@ impl Run {
         self.environment.deadline = self.deadline_from(now);
         self.furnish(&mut session, now)?;
         let spill = self.prepare_spill(&session)?;
-        if let Some(choice) = self.first_choice.take() {
-            let first = self.environment.binding.with_choice(choice)?;
-            self.environment.first = Some(first);
-        }
+        self.open_tools(&session)?;
         let means = Means {
             model: Arc::clone(&self.environment.model),
             approver: self.approver,
@@ -118,6 +118,7 @@ impl Run {
                 Hydrator::new()
             }
         });
+        environment.prompt = std::mem::take(&mut self.prompt).into_source();
         environment.answer = self.answer.take().transpose().map_err(RunError::Answer)?;
         environment.policies = vec![Arc::new(std::mem::take(&mut self.trust))];
         environment.policies.append(&mut self.policies);
@@ -129,6 +130,13 @@ impl Run {
         for policy in &environment.policies {
             policy.register(&environment.state)?;
         }
+        if let Some(source) = &environment.prompt {
+            for policy in source.all_policies() {
+                policy.register(&environment.state)?;
+            }
+            environment.feedback.extend(source.feedback());
+        }
+        register_memory(environment, &session.state, !self.loaded.is_empty())?;
         if !environment.feedback.is_empty() {
             let state = &environment.state;
             state.register::<FeedbackMemory>()?;
@@ -136,12 +144,51 @@ impl Run {
         if !session.state.is_null() {
             environment.state.load(&session.state)?;
         }
+        if !self.loaded.is_empty() {
+            let loaded = std::mem::take(&mut self.loaded);
+            environment.state.update::<Deferral>(|deferral| {
+                deferral.remember(&loaded);
+            })?;
+        }
         if !environment.feedback.is_empty() {
             let feedback = environment.feedback.clone();
             environment.state.update::<FeedbackMemory>(|memory| {
                 feedback.begin(memory, now.to_duration());
             })?;
         }
+        Ok(())
+    }
+
+    /// Makes the list of tools that the run begins with, or goes on with.
+    fn open_tools(&mut self, session: &Session) -> Result<(), RunError> {
+        let environment = &mut self.environment;
+        environment.first_choice = self.first_choice.take();
+        let defers = environment.state.get::<Deferral>().is_ok();
+        let shows = environment.showing.brief.is_some() || environment.recall.is_some();
+        if !defers && !shows && environment.prompt.is_none() {
+            let tools = Toolset::plain(environment.binding.clone());
+            environment.tools = tools.chosen_first(environment.first_choice.as_ref())?;
+            return Ok(());
+        }
+        if environment.showing.brief.is_some()
+            && let Some(name) = environment.forced_tool()
+        {
+            let picked = environment.state.update::<Picked>(|picked| {
+                picked.add(&name);
+            });
+            picked?;
+        }
+        let run = session.run.as_ref();
+        let mut prompt = run.and_then(|run| run.prompt.clone());
+        if prompt.is_none()
+            && let Some(source) = &environment.prompt
+        {
+            let rendered = source.render(&environment.state)?;
+            prompt = Some(FrozenPrompt::from(&rendered));
+            environment.rendered = Some(rendered);
+        }
+        let disclosed = run.map_or(&[][..], |run| &run.disclosed);
+        environment.tools = environment.toolset(prompt.as_ref(), disclosed)?;
         Ok(())
     }
 
@@ -166,10 +213,31 @@ impl Run {
         }
         let store = Arc::new(store);
         let recall = recall_tool_result(Arc::clone(&store)).map_err(BindError::from)?;
-        environment.binding = environment.binding.with_appended([recall]).binding;
+        environment.recall = Some(recall);
         environment.spill = Some(Arc::clone(&store));
         Ok(Some(store))
     }
+}
+
+/// Registers what the conversation has to remember of its tools: only where there is something, so that
+/// a plain run's session stays plain.
+fn register_memory(
+    environment: &Environment,
+    stored: &Value,
+    has_loaded: bool,
+) -> Result<(), RunError> {
+    let is_stored = |name: &str| stored.get(name).is_some();
+    let state = &environment.state;
+    if has_loaded || environment.may_defer() || is_stored(Deferral::NAME) {
+        state.register::<Deferral>()?;
+    }
+    if environment.showing.brief.is_some() || is_stored(Picked::NAME) {
+        state.register::<Picked>()?;
+    }
+    if environment.prompt.is_some() || is_stored(Overrides::NAME) {
+        state.register::<Overrides>()?;
+    }
+    Ok(())
 }
 
 fn bind(

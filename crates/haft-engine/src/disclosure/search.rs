@@ -1,0 +1,142 @@
+//! `search_tools`: tools that are held back until the model asks for them (`dynamic-tools.md` §8.1).
+
+use std::sync::Arc;
+
+use haft_catalog::Binding;
+use haft_core::{
+    Annotations, BoxFuture, DefinitionError, ToolContext, ToolDefinition, ToolError, ToolName,
+    ToolObject, ToolOutput, dynamic_tool, read_arguments,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::memory::Deferral;
+
+/// What the model calls to find tools.
+pub(crate) const SEARCH_TOOLS: &str = "search_tools";
+
+/// What a search finds at most if nothing is said.
+const LIMIT: usize = 8;
+
+/// What it finds at most, whatever is said.
+const MAX_LIMIT: usize = 40;
+
+/// The longest query, in characters.
+const MAX_QUERY: usize = 1000;
+
+const DESCRIPTION: &str = "Find tools by what they do. Search once for each step, with a verb, an \
+    object and a system, such as \"create issue github\"; do not paste the user's message. The tools \
+    that are found can be called from the next turn on.";
+
+/// Finds tools among those that a binding holds back.
+pub trait ToolFinder: Send + Sync + 'static {
+    /// The tools that fit the query, best first, at most `limit`.
+    fn find<'a>(
+        &'a self,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Arc<ToolDefinition>>, ToolError>>;
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    query: String,
+    /// A number of any form: `8.0` is an integer too.
+    #[serde(default)]
+    limit: Option<f64>,
+}
+
+/// What a search found, for the loop.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Found {
+    pub(crate) tools: Vec<ToolName>,
+}
+
+/// The tool that searches with this finder.
+pub(crate) fn search_tools(
+    name: &ToolName,
+    finder: Arc<dyn ToolFinder>,
+) -> Result<Arc<dyn ToolObject>, DefinitionError> {
+    let definition = ToolDefinition::builder(name.as_str())
+        .description(DESCRIPTION)
+        .parameters(json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "What the tool should do."},
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "description": "How many tools to find at most; 8 if not said.",
+                },
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        }))
+        .annotations(Annotations {
+            read_only: true,
+            idempotent: true,
+            ..Annotations::default()
+        })
+        .build()?;
+    Ok(dynamic_tool(definition, move |arguments, context| {
+        let finder = Arc::clone(&finder);
+        async move { search(arguments, &*finder, &context).await }
+    }))
+}
+
+async fn search(
+    arguments: Value,
+    finder: &dyn ToolFinder,
+    context: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let Arguments { query, limit } = read_arguments(&arguments)?;
+    let query: String = query.chars().take(MAX_QUERY).collect();
+    let limit = limit.map_or(LIMIT, whole);
+    let hits = finder.find(&query, limit).await?;
+    if hits.is_empty() {
+        return Ok(ToolOutput::text("No tool found."));
+    }
+    let names: Vec<_> = hits.iter().map(|tool| tool.name().clone()).collect();
+    let found = names.clone();
+    context.update::<Deferral>(move |deferral| deferral.remember(&names))?;
+    let lines: Vec<_> = hits
+        .iter()
+        .map(|tool| format!("{}: {}", tool.name(), tool.brief()))
+        .collect();
+    Ok(ToolOutput::serialized(&Found { tools: found })?
+        .with_message(lines.join("\n"))
+        .hiding_value())
+}
+
+fn whole(limit: f64) -> usize {
+    (1..MAX_LIMIT)
+        .find(|count| f64::from(u32::try_from(*count).unwrap_or(u32::MAX)) >= limit)
+        .unwrap_or(MAX_LIMIT)
+}
+
+/// Finds by words and pieces of words, in this process.
+pub(crate) struct LexicalFinder {
+    tools: Vec<Arc<ToolDefinition>>,
+}
+
+impl LexicalFinder {
+    /// Over what a binding holds back.
+    pub(crate) fn over(binding: &Binding) -> Self {
+        Self {
+            tools: binding.held().cloned().collect(),
+        }
+    }
+}
+
+impl ToolFinder for LexicalFinder {
+    fn find<'a>(
+        &'a self,
+        query: &'a str,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Arc<ToolDefinition>>, ToolError>> {
+        let index = haft_catalog::KeywordIndex::new(&self.tools);
+        let hits = index.rank(query, limit);
+        let hits = hits.into_iter().map(|hit| Arc::clone(&hit.tool)).collect();
+        Box::pin(std::future::ready(Ok(hits)))
+    }
+}
