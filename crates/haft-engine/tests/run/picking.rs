@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_catalog::BriefSchema;
+use haft_catalog::{BriefSchema, Catalog};
 use haft_core::{
     Annotations, Capabilities, ModelRequest, ToolChoice, ToolDefinition, ToolError, ToolObject,
     ToolOutput, dynamic_tool,
@@ -319,4 +319,26 @@ async fn injected_tools_are_shown_in_full_behind_pick_tools() {
             "late full"
         ]
     );
+}
+
+#[tokio::test]
+async fn the_host_picks_between_runs() {
+    let binding = Catalog::new().snapshot().bind().without_tools();
+    let binding = binding.with_tools(tools()).build().unwrap();
+    let mut session = Session::new();
+    let unknown = session.pick(&binding, ["bash", "nope"]).unwrap_err();
+    assert_eq!(
+        unknown.to_string(),
+        "no tool is called nope: pick among those of the binding"
+    );
+    assert!(session.picked().unwrap().is_empty());
+    session.pick(&binding, ["bash"]).unwrap();
+    let model = Script::new([says("one"), says("two")]);
+    let outcome = run(&model).keep_picks().session(session).await.unwrap();
+    assert_eq!(shown(&model.received()[0])[0], "bash full");
+    let mut session = outcome.session;
+    assert_eq!(session.picked().unwrap().len(), 1);
+    session.clear_picked().unwrap();
+    run(&model).session(session).await.unwrap();
+    assert_eq!(shown(&model.received()[1])[0], "bash brief");
 }
