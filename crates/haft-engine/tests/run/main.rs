@@ -22,6 +22,7 @@ mod parallel;
 mod picking;
 mod retries;
 mod rounds;
+mod same_conversation;
 mod script;
 mod searching;
 mod sections;
