@@ -175,6 +175,10 @@ pub use haft_catalog::{
     PickResult, Progress, RegisterError, RegisterReport, Registration, RejectedTools, Rejection,
     Snapshot, filter_tools, rank,
 };
+
+/// Prompts as trees of sections, shown in full or as summaries that a model can read.
+#[doc(inline)]
+pub use haft_catalog::prompt;
 pub use haft_core::{Score, ScoreError, Scorer, Scoring, ToolRef, scorer_fn};
 
 pub use serde_json::{Value, json};

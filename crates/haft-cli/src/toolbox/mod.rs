@@ -21,7 +21,7 @@ use owo_colors::OwoColorize;
 
 use crate::arguments::{FromConfiguration, ListToolsArguments, ToolsCommand};
 use crate::catalogue::{self, HostedHere};
-use crate::config::without_models;
+use crate::config::{Resolved, without_models};
 use crate::failure::Failure;
 use crate::inquiry;
 use crate::mcp;
@@ -44,7 +44,7 @@ pub(crate) async fn perform(command: ToolsCommand) -> Result<ExitCode, Box<dyn E
 }
 
 /// The tools of a configuration, and what bounds their calls.
-struct Toolbox {
+pub(crate) struct Toolbox {
     tools: HostedHere,
     /// The MCP servers whose tools are there, too.
     pool: Pool,
@@ -55,7 +55,11 @@ struct Toolbox {
 
 impl Toolbox {
     fn open(from: &FromConfiguration) -> Result<Self, Box<dyn Error>> {
-        let config = without_models(from.config.as_deref())?;
+        Self::of(without_models(from.config.as_deref())?)
+    }
+
+    /// Those of a configuration that was read.
+    pub(crate) fn of(config: Resolved) -> Result<Self, Box<dyn Error>> {
         let search = config.search_files.as_ref();
         let has_search = search.is_some_and(|it| !it.folders.is_empty());
         let folder = match config.mcp.as_slice() {
@@ -76,7 +80,7 @@ impl Toolbox {
     }
 
     /// With the tools of the MCP servers, unless one of haft's own is wanted.
-    async fn with_tools_of(self, wanted: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) async fn with_tools_of(self, wanted: Option<&str>) -> Result<Self, Failure> {
         let is_own = |name: &str| self.find(name).is_ok();
         if self.pool.servers().is_empty() || wanted.is_some_and(is_own) {
             return Ok(self);
@@ -90,11 +94,11 @@ impl Toolbox {
     }
 
     /// Ends what was started.
-    async fn close(&self) {
+    pub(crate) async fn close(&self) {
         self.pool.close().await;
     }
 
-    fn catalog(&self) -> &Catalog {
+    pub(crate) fn catalog(&self) -> &Catalog {
         &self.tools.catalog
     }
 
