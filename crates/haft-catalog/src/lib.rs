@@ -64,6 +64,7 @@ mod origin;
 mod presented;
 mod refusal;
 mod registration;
+pub mod search;
 mod snapshot;
 
 pub use binding::{Appended, Binding, Progress};
@@ -76,4 +77,5 @@ pub use keyword::{KeywordIndex, KeywordScorer, rank};
 pub use origin::Origin;
 pub use refusal::CallRefused;
 pub use registration::Registration;
+pub use search::LexicalScorer;
 pub use snapshot::Snapshot;
