@@ -25,6 +25,7 @@ mod definition;
 mod definition_builder;
 mod definition_error;
 mod definition_json;
+mod embedder;
 mod gate;
 mod item;
 mod item_json;
@@ -68,6 +69,7 @@ pub use cut::cut;
 pub use definition::{Fingerprint, NoSchemaMode, ToolDefinition, canonical_json};
 pub use definition_builder::{MAX_DESCRIPTION_CHARS, ToolDefinitionBuilder};
 pub use definition_error::DefinitionError;
+pub use embedder::Embedder;
 pub use gate::{OnRepaired, TrustPolicy, Verdict};
 pub use item::{
     CallOutput, ContentPart, FunctionCall, FunctionCallOutput, Item, ItemStatus, Message,

@@ -47,7 +47,8 @@ pub(super) fn each_part(tool: &dyn Searchable, mut take: impl FnMut(&str, u32)) 
     }
 }
 
-fn beginning(text: &str, chars: usize) -> &str {
+/// The first so many characters.
+pub(super) fn beginning(text: &str, chars: usize) -> &str {
     if text.len() <= chars {
         return text;
     }

@@ -160,14 +160,14 @@ impl SearchIndex {
         request: &SearchRequest,
         count: TokenCounter,
     ) -> Result<SearchAnswer, SearchError> {
-        self.search_with(request, count, |_, _, _| None)
+        self.search_with(request, count, |_, _, _, _| None)
     }
 
     pub(super) fn search_with(
         &self,
         request: &SearchRequest,
         count: TokenCounter,
-        dense: impl Fn(usize, &Query, &[Ranked]) -> Option<Dense>,
+        dense: impl Fn(usize, &Query, &[Ranked], Allowed<'_>) -> Option<Dense>,
     ) -> Result<SearchAnswer, SearchError> {
         request.check()?;
         let index = &*self.inner;
@@ -178,7 +178,9 @@ impl SearchIndex {
             .iter()
             .enumerate()
             .map(|(at, query)| {
-                FoundList::of(index, query, allowed, |order| dense(at, query, order))
+                FoundList::of(index, query, allowed, |order| {
+                    dense(at, query, order, allowed)
+                })
             })
             .collect();
         let search = Search {

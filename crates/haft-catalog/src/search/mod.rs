@@ -8,11 +8,13 @@
 
 mod answer;
 mod closure;
+mod dense;
 mod document;
 mod exact;
 mod features;
 mod find;
 mod fusion;
+mod gate;
 mod index;
 mod names;
 mod parts;
@@ -30,6 +32,7 @@ mod tests;
 mod text;
 
 pub use answer::{Reason, SearchAnswer, SearchHit, Shown, Withheld};
+pub use dense::DenseSearch;
 pub use find::{TokenCounter, estimated_tokens};
 pub use index::SearchIndex;
 pub use request::{DEFAULT_K, Detail, MAX_QUERIES, MAX_QUERY_CHARS, SearchError, SearchRequest};

@@ -2,8 +2,10 @@
 
 use std::cell::RefCell;
 
+use super::features::Key;
 use super::index::Inner;
 use super::parts::{GONE, run_count, stem_score};
+use super::postings::Postings;
 use super::query::{Query, Word};
 
 /// How many tools a ranker names.
@@ -132,38 +134,43 @@ impl Scratch {
 }
 
 /// Better first, then the order of the list. A total order: no two have one position.
-fn order(one: &Ranked, other: &Ranked) -> std::cmp::Ordering {
+pub(super) fn order(one: &Ranked, other: &Ranked) -> std::cmp::Ordering {
     let by_score = other.score.total_cmp(&one.score);
     by_score.then(one.position.cmp(&other.position))
+}
+
+/// Whether a tool has this stem.
+pub(super) fn has_stem(index: &Inner, stem: Key, position: usize) -> bool {
+    let (segment, number) = index.place(position);
+    has(&segment.stems, stem, number)
+}
+
+fn has(postings: &Postings, key: Key, number: usize) -> bool {
+    postings.find(key).is_some_and(|term| {
+        let found = postings
+            .of(term)
+            .binary_search_by_key(&number, |it| it.tool());
+        found.is_ok()
+    })
 }
 
 /// The words of the query for which a tool was found, in their order: those that it has, else those
 /// that it has in another form. None means that nothing speaks for it.
 pub(super) fn matched<'q>(index: &Inner, query: &'q Query, position: usize) -> Vec<&'q str> {
     let (segment, number) = index.place(position);
-    let has = |postings: &super::postings::Postings, key| {
-        postings.find(key).is_some_and(|term| {
-            let found = postings
-                .of(term)
-                .binary_search_by_key(&number, |it| it.tool());
-            found.is_ok()
-        })
-    };
-    let written = |words: Vec<&'q Word>| words.into_iter().map(|word| &*word.written).collect();
     let words = query.words.iter();
-    let exact: Vec<_> = words
-        .filter(|word| has(&segment.stems, word.stem))
-        .collect();
+    let exact = words.filter(|word| has(&segment.stems, word.stem, number));
+    let exact: Vec<&str> = exact.map(|word| &*word.written).collect();
     if !exact.is_empty() {
-        return written(exact);
+        return exact;
     }
-    let alike = |word: &&Word| {
+    let is_alike = |word: &&Word| {
         let found = word
             .runs
             .iter()
-            .filter(|&&run| has(&segment.runs, run))
-            .count();
-        found * SHARE.1 >= word.runs.len() * SHARE.0
+            .filter(|&&run| has(&segment.runs, run, number));
+        found.count() * SHARE.1 >= word.runs.len() * SHARE.0
     };
-    written(query.words.iter().filter(alike).collect())
+    let alike = query.words.iter().filter(is_alike);
+    alike.map(|word| &*word.written).collect()
 }
