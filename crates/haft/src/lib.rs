@@ -171,7 +171,7 @@ pub use haft_builtin as builtin;
 // The catalogue, and who sees what of it.
 pub use haft_catalog::{
     Appended, AttachError, BindError, Binding, BindingBuilder, CallRefused, Catalog,
-    CatalogBuilder, Diagnostic, FilterOptions, KeywordIndex, KeywordScorer, Origin, PickProvenance,
+    CatalogBuilder, Diagnostic, FilterOptions, KeywordIndex, KeywordScorer, LexicalScorer, Origin, PickProvenance,
     PickResult, Progress, RegisterError, RegisterReport, Registration, RejectedTools, Rejection,
     Snapshot, filter_tools, rank,
 };
@@ -179,6 +179,9 @@ pub use haft_catalog::{
 /// Prompts as trees of sections, shown in full or as summaries that a model can read.
 #[doc(inline)]
 pub use haft_catalog::prompt;
+/// Search: the few tools that a step needs, among thousands.
+#[doc(inline)]
+pub use haft_catalog::search;
 pub use haft_core::{Score, ScoreError, Scorer, Scoring, ToolRef, scorer_fn};
 
 pub use serde_json::{Value, json};
