@@ -25,8 +25,8 @@ mod definition;
 mod definition_builder;
 mod definition_error;
 mod definition_json;
-mod feedback;
 mod embedder;
+mod feedback;
 mod gate;
 mod item;
 mod item_json;
@@ -70,8 +70,8 @@ pub use cut::cut;
 pub use definition::{Fingerprint, NoSchemaMode, ToolDefinition, canonical_json};
 pub use definition_builder::{MAX_DESCRIPTION_CHARS, ToolDefinitionBuilder};
 pub use definition_error::DefinitionError;
-pub use feedback::{FeedbackMoment, FeedbackProvider, FeedbackTrigger};
 pub use embedder::Embedder;
+pub use feedback::{FeedbackMoment, FeedbackProvider, FeedbackTrigger};
 pub use gate::{OnRepaired, TrustPolicy, Verdict};
 pub use item::{
     CallOutput, ContentPart, FunctionCall, FunctionCallOutput, Item, ItemStatus, Message,

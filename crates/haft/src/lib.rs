@@ -171,9 +171,9 @@ pub use haft_builtin as builtin;
 // The catalogue, and who sees what of it.
 pub use haft_catalog::{
     Appended, AttachError, BindError, Binding, BindingBuilder, CallRefused, Catalog,
-    CatalogBuilder, Diagnostic, FilterOptions, KeywordIndex, KeywordScorer, LexicalScorer, Origin, PickProvenance,
-    PickResult, Progress, RegisterError, RegisterReport, Registration, RejectedTools, Rejection,
-    Snapshot, filter_tools, rank,
+    CatalogBuilder, Diagnostic, FilterOptions, KeywordIndex, KeywordScorer, LexicalScorer, Origin,
+    PickProvenance, PickResult, Progress, RegisterError, RegisterReport, Registration,
+    RejectedTools, Rejection, Snapshot, filter_tools, rank,
 };
 
 /// Prompts as trees of sections, shown in full or as summaries that a model can read.

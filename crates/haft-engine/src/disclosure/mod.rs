@@ -4,6 +4,7 @@
 //! asks for more. What goes out: the list for the next request. Nothing here is about one model: an
 //! adapter that cannot take a new list is started anew with it.
 
+mod finder;
 mod host;
 mod memory;
 mod pick;
