@@ -37,7 +37,8 @@ pub(crate) use self::responses::{
     DeleteArguments, ListArguments, ResponsesCommand, ShowArguments, WaitArguments,
 };
 pub(crate) use self::tools::{
-    CallToolArguments, FromConfiguration, ListToolsArguments, ShowToolArguments, ToolsCommand,
+    CallToolArguments, FromConfiguration, ListToolsArguments, SearchToolsArguments,
+    ShowToolArguments, ToolCostArguments, ToolsCommand, WhichTools,
 };
 pub(crate) use self::trace::TraceArguments;
 

@@ -6,6 +6,9 @@
 
 mod arguments;
 mod call;
+mod cost;
+mod definitions;
+mod search;
 mod show;
 
 pub(crate) use self::call::ByHand;
@@ -40,6 +43,8 @@ pub(crate) async fn perform(command: ToolsCommand) -> Result<ExitCode, Box<dyn E
         ToolsCommand::List(arguments) => list(&arguments).await,
         ToolsCommand::Show(arguments) => show::show(&arguments).await,
         ToolsCommand::Call(arguments) => call::call(arguments).await,
+        ToolsCommand::Search(arguments) => search::search(&arguments).await,
+        ToolsCommand::Cost(arguments) => cost::cost(&arguments).await,
     }
 }
 

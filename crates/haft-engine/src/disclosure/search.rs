@@ -56,7 +56,20 @@ pub(crate) fn search_tools(
     name: &ToolName,
     finder: Arc<dyn ToolFinder>,
 ) -> Result<Arc<dyn ToolObject>, DefinitionError> {
-    let definition = ToolDefinition::builder(name.as_str())
+    let definition = definition(name.as_str())?;
+    Ok(dynamic_tool(definition, move |arguments, context| {
+        let finder = Arc::clone(&finder);
+        async move { search(arguments, &*finder, &context).await }
+    }))
+}
+
+/// `search_tools` as models see it, for those who want to know what it costs.
+pub fn search_tools_definition() -> Result<Arc<ToolDefinition>, DefinitionError> {
+    definition(SEARCH_TOOLS)
+}
+
+fn definition(name: &str) -> Result<Arc<ToolDefinition>, DefinitionError> {
+    ToolDefinition::builder(name)
         .description(DESCRIPTION)
         .parameters(json!({
             "type": "object",
@@ -76,11 +89,7 @@ pub(crate) fn search_tools(
             idempotent: true,
             ..Annotations::default()
         })
-        .build()?;
-    Ok(dynamic_tool(definition, move |arguments, context| {
-        let finder = Arc::clone(&finder);
-        async move { search(arguments, &*finder, &context).await }
-    }))
+        .build()
 }
 
 async fn search(
