@@ -9,5 +9,7 @@
 #![allow(unreachable_pub, reason = "modules of one test crate")]
 
 mod appended;
+mod referenced;
+mod searched;
 mod sent;
 mod world;
