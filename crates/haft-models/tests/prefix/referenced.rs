@@ -195,3 +195,49 @@ async fn references_become_words_where_the_list_holds_nothing_back() {
         last.conversation
     );
 }
+
+/// Another process goes on with the run, with nothing but its session.
+#[tokio::test]
+async fn a_run_that_is_taken_up_again_goes_on_with_the_same_list() {
+    let server = ScriptedServer::start([
+        call("read_section", json!({"section_key": "ref"})),
+        call(
+            "search_tools",
+            json!({"query": "convert money currency", "limit": 1}),
+        ),
+        call("ask_caller", json!({"text": "which?"})),
+        call("convert_currency", json!({"text": "1 EUR"})).call("cite", json!({"text": "it"})),
+        say("done"),
+    ])
+    .await
+    .unwrap();
+    let run = || {
+        let asks = world::definition("ask_caller", "Asks the caller.", haft_core::Defer::Never);
+        let tools = Run::new(model(&server))
+            .prompt(&world::prompt())
+            .tools(world::tools());
+        tools.tools([haft_core::function_tool(asks)])
+    };
+    let waiting = run().user("go").await.unwrap();
+    assert!(!waiting.is_completed());
+    let stored = serde_json::to_string(&waiting.session).unwrap();
+    let session: haft_engine::Session = serde_json::from_str(&stored).unwrap();
+    let call_id = waiting.tool_calls.last().unwrap().call_id.clone();
+    let ran = world::drive(run().session(session).output(call_id, "that one")).await;
+    server.assert_finished();
+    assert!(
+        ran.calls().iter().all(|(_, succeeded)| *succeeded),
+        "{:?}",
+        ran.calls()
+    );
+    let requests: Vec<_> = sent::all(&server).into_iter().map(Sent::unmarked).collect();
+    assert_eq!(requests.len(), 5);
+    sent::assert_grows(&requests);
+    for request in &requests {
+        assert_eq!(request.tools, requests[0].tools);
+    }
+    assert_eq!(
+        references(&requests[4]),
+        ["look_up", "cite", "convert_currency"]
+    );
+}

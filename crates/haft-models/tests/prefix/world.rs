@@ -34,7 +34,7 @@ const HELD: [(&str, &str); 12] = [
     ("print_document", "Prints a document on paper."),
 ];
 
-pub fn tool(name: &str, description: &str, defer: Defer) -> Arc<dyn ToolObject> {
+pub fn definition(name: &str, description: &str, defer: Defer) -> Arc<ToolDefinition> {
     let definition = ToolDefinition::builder(name)
         .description(description)
         .parameters(json!({
@@ -47,8 +47,13 @@ pub fn tool(name: &str, description: &str, defer: Defer) -> Arc<dyn ToolObject> 
             defer,
             ..Annotations::default()
         });
+    definition.build().unwrap()
+}
+
+pub fn tool(name: &str, description: &str, defer: Defer) -> Arc<dyn ToolObject> {
+    let definition = definition(name, description, defer);
     let name = name.to_owned();
-    dynamic_tool(definition.build().unwrap(), move |arguments, _| {
+    dynamic_tool(definition, move |arguments, _| {
         let text = format!("{name} of {}", arguments["text"]);
         async move { Ok(ToolOutput::text(text)) }
     })

@@ -127,3 +127,82 @@ fn search_block(item: &Item) -> Option<&Map<String, Value>> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::tools::render_tools;
+    use super::*;
+    use haft_core::{ToolDefinition, ToolSpec, ToolSpecs};
+    use std::sync::Arc;
+
+    fn tools(tools: &[(&str, Loading)]) -> Arc<RenderedTools> {
+        let specs = tools.iter().map(|(name, loading)| {
+            let tool = ToolDefinition::builder(*name).parameters(json!({"type": "object"}));
+            ToolSpec::loaded_by(tool.build().unwrap(), *loading)
+        });
+        render_tools(&ToolSpecs::new(specs.collect()), &super::super::FORM)
+    }
+
+    fn output(names: &[&str]) -> FunctionCallOutput {
+        FunctionCallOutput::new("a.b", "found").referring_to(names.iter().copied())
+    }
+
+    #[test]
+    fn an_output_refers_once_and_only_to_what_is_held_back() {
+        let tools = tools(&[
+            ("held", Loading::Referenced),
+            ("other", Loading::Referenced),
+            ("listed", Loading::Listed),
+        ]);
+        let mut references = References::of(&tools);
+        assert!(references.output(&output(&["listed", "gone"])).is_none());
+        assert!(references.output(&output(&["held"]).as_error()).is_none());
+        let found = references
+            .output(&output(&["listed", "held", "gone", "held"]))
+            .unwrap();
+        assert_eq!(
+            &*found.result.json,
+            r#"{"type":"tool_result","tool_use_id":"a_2eb","content":[{"type":"tool_reference","tool_name":"held"}]}"#
+        );
+        assert_eq!(
+            &*found.words.unwrap().json,
+            r#"{"type":"text","text":"<tool_output tool_use_id=\"a_2eb\">\nfound\n</tool_output>"}"#
+        );
+        assert!(references.output(&output(&["held"])).is_none());
+        let silent = FunctionCallOutput::new("c", "").referring_to(["other"]);
+        assert!(references.output(&silent).unwrap().words.is_none());
+    }
+
+    fn block(json: &Value) -> Item {
+        serde_json::from_value(json!({"type": "anthropic:block", "block": json})).unwrap()
+    }
+
+    #[test]
+    fn a_search_of_the_provider_loses_what_is_not_there_any_more() {
+        let asked = block(
+            &json!({"type": "server_tool_use", "id": "s", "name": "tool_search_tool_regex",
+            "input": {"query": "x"}}),
+        );
+        let found = block(
+            &json!({"type": "tool_search_tool_result", "tool_use_id": "s", "content": {
+            "type": "tool_search_tool_search_result", "tool_references": [
+                {"type": "tool_reference", "tool_name": "gone"},
+                {"type": "tool_reference", "tool_name": "held"}]}}),
+        );
+        assert!(References::is_search(&asked) && References::is_search(&found));
+        let other = block(&json!({"type": "server_tool_use", "id": "s", "name": "web_search"}));
+        assert!(!References::is_search(&other) && !References::is_search(&Item::user("hi")));
+        let tools = tools(&[("held", Loading::Searched)]);
+        let references = References::of(&tools);
+        assert_eq!(
+            &*references.search(&asked).unwrap().json,
+            r#"{"type":"server_tool_use","id":"s","name":"tool_search_tool_regex","input":{"query":"x"}}"#
+        );
+        assert_eq!(
+            &*references.search(&found).unwrap().json,
+            r#"{"type":"tool_search_tool_result","tool_use_id":"s","content":{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"held"}]}}"#
+        );
+        let none = RenderedTools::default();
+        assert!(References::of(&none).search(&found).is_none());
+    }
+}
