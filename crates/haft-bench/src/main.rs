@@ -44,6 +44,9 @@ enum Command {
         /// How many tools to rank per query.
         #[arg(long, default_value_t = 20)]
         k: usize,
+        /// Rank sections instead, each by its best tool.
+        #[arg(long)]
+        sections: bool,
     },
     /// Validate each case's data: {"id", "valid"}; `id` is the line number if a case has none.
     Validate {
@@ -59,7 +62,7 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Hydrate { cases, policy } => hydrate::run(&cases, policy),
         Command::Time { cases, rounds } => hydrate::time(&cases, rounds),
-        Command::Select { set, k } => select::run(&set, k),
+        Command::Select { set, k, sections } => select::run(&set, k, sections),
         Command::Validate { cases, dialect } => hydrate::validate(&cases, dialect.as_deref()),
     }
 }

@@ -66,6 +66,7 @@ mod presented;
 pub mod prompt;
 mod refusal;
 mod registration;
+pub mod search;
 mod snapshot;
 
 pub use binding::{Appended, Binding, Progress};
@@ -79,4 +80,5 @@ pub use offered::BriefSchema;
 pub use origin::Origin;
 pub use refusal::CallRefused;
 pub use registration::Registration;
+pub use search::LexicalScorer;
 pub use snapshot::Snapshot;

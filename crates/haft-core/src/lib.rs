@@ -25,6 +25,7 @@ mod definition;
 mod definition_builder;
 mod definition_error;
 mod definition_json;
+mod embedder;
 mod feedback;
 mod gate;
 mod item;
@@ -70,6 +71,7 @@ pub use cut::cut;
 pub use definition::{Fingerprint, NoSchemaMode, ToolDefinition, canonical_json};
 pub use definition_builder::{MAX_DESCRIPTION_CHARS, ToolDefinitionBuilder};
 pub use definition_error::DefinitionError;
+pub use embedder::Embedder;
 pub use feedback::{FeedbackMoment, FeedbackProvider, FeedbackTrigger};
 pub use gate::{OnRepaired, TrustPolicy, Verdict};
 pub use item::{

@@ -39,7 +39,9 @@ mod texts;
 
 pub use answer::OnMismatch;
 pub use detect::{LoopDetection, LoopDetector};
-pub use disclosure::{ReadSectionResult, ToolFinder};
+pub use disclosure::{
+    HostError, ReadSectionResult, ToolFinder, VisibilityChange, search_tools_definition,
+};
 pub use driver::Step;
 pub use event::{EventKind, RunContext, RunEvent};
 pub use executor::{ExecutorCall, ToolExecutor};

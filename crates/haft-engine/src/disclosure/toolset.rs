@@ -13,9 +13,10 @@ use haft_core::{
 
 use crate::options::LoopOptions;
 
+use super::finder::LexicalFinder;
 use super::memory::{Deferral, Picked};
 use super::pick::{self, PICK_TOOLS, pick_tools};
-use super::search::{LexicalFinder, SEARCH_TOOLS, ToolFinder, search_tools};
+use super::search::{SEARCH_TOOLS, ToolFinder, search_tools};
 
 /// How many tools are too few to be held back by themselves.
 pub(crate) const FEW: usize = 10;

@@ -228,7 +228,11 @@ impl Machine {
         let source = environment.prompt.as_ref();
         let loading = environment.loading();
         let frozen = source.zip(rendered.as_ref());
-        let frozen = frozen.map(|(source, rendered)| source.frozen(rendered, loading));
+        let mut frozen = frozen.map(|(source, rendered)| source.frozen(rendered, loading));
+        if let Some(frozen) = &mut frozen {
+            // What the conversation has called stays: its results may still tell to call it again.
+            frozen.offers_read_section |= self.offers_read_section();
+        }
         let tools = environment.toolset(frozen.as_ref(), &[], &self.session.conversation);
         self.tools = tools.map_err(|error| error.to_string())?;
         if let (Some(rendered), Some(frozen)) = (rendered, frozen) {
@@ -237,6 +241,11 @@ impl Machine {
             self.tell_prompt(&rendered);
         }
         Ok(())
+    }
+
+    fn offers_read_section(&mut self) -> bool {
+        let prompt = self.progress().prompt.as_ref();
+        prompt.is_some_and(|prompt| prompt.offers_read_section)
     }
 
     /// Answers a call that did not become a tool, unless its tool may come with a section that an

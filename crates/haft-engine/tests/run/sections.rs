@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft_catalog::prompt::{Prompt, PromptTemplate, Section, Visibility};
 use haft_core::{Capabilities, Item, ModelRequest, ToolObject, ToolOutput};
-use haft_engine::{End, EventKind, Run, RunEvent, Session};
+use haft_engine::{End, EventKind, Run, RunEvent, Session, VisibilityChange};
 use serde_json::json;
 
 use crate::results;
@@ -279,4 +279,40 @@ async fn the_next_run_offers_what_was_opened_without_telling_again() {
         EventKind::PromptRendered { prompt, section_states, .. }
             if prompt == "test/golden" && section_states.len() == 6
     )));
+}
+
+#[tokio::test]
+async fn the_host_opens_and_closes_sections_between_runs() {
+    let set = |path: &str, visibility| VisibilityChange::SetVisibilityOverride {
+        path: path.into(),
+        visibility,
+    };
+    let mut session = Session::new();
+    let unknown = session.dispatch(&golden(), set("nope", Visibility::Full));
+    assert_eq!(
+        unknown.unwrap_err().to_string(),
+        "prompt `test/golden` has no section `nope`: use the path that its heading shows"
+    );
+    session
+        .dispatch(&golden(), set("ref", Visibility::Full))
+        .unwrap();
+    session
+        .dispatch(&golden(), set("style", Visibility::Full))
+        .unwrap();
+    let model = Script::new([says("one"), says("two")]);
+    let run = Run::new(model.clone()).prompt(&golden());
+    let outcome = run.session(session).user("go").await.unwrap();
+    assert_eq!(
+        names(&model.received()[0]),
+        ["search", "cite", "read_section"]
+    );
+    let mut session = outcome.session;
+    let clear = VisibilityChange::ClearVisibilityOverride { path: "ref".into() };
+    session.dispatch(&golden(), clear).unwrap();
+    assert_eq!(session.visibility_overrides().unwrap().len(), 1);
+    let all = VisibilityChange::ClearAllVisibilityOverrides;
+    session.dispatch(&golden(), all).unwrap();
+    let run = Run::new(model.clone()).prompt(&golden());
+    run.session(session).user("go").await.unwrap();
+    assert_eq!(names(&model.received()[1]), ["read_section"]);
 }
