@@ -31,6 +31,7 @@ mod gate;
 mod item;
 mod item_json;
 mod kind;
+mod loading;
 mod local_ref;
 mod model;
 mod model_error;
@@ -78,6 +79,7 @@ pub use item::{
     Reasoning, Role,
 };
 pub use kind::{CustomKind, ToolKind};
+pub use loading::{Loading, TOOL_REFERENCES};
 pub use local_ref::resolve_local_ref;
 pub use model::{Model, ModelOptions, ModelRequest, ModelStream, OutputFormat, Streaming};
 pub use model_error::{ModelError, ModelErrorKind};

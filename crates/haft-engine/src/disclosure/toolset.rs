@@ -1,13 +1,14 @@
 //! The tools of a run as they stand: what is offered in full, and what of that the model sees how.
 //!
-//! The list only grows at its end, so that what a provider has cached stays valid. Picking is the one
-//! thing that changes entries in place.
+//! The list only grows at its end, so that what a provider has cached stays valid. Where a provider
+//! takes tools that the model shall see later, it does not even grow. Picking is the one thing that
+//! changes entries in place.
 
 use std::sync::Arc;
 
 use haft_catalog::{BindError, Binding, BriefSchema};
 use haft_core::{
-    Defer, DefinitionError, SessionState, ToolChoice, ToolDefinition, ToolName, ToolObject,
+    Defer, DefinitionError, Loading, SessionState, ToolChoice, ToolDefinition, ToolName, ToolObject,
 };
 
 use crate::options::LoopOptions;
@@ -40,6 +41,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) binding: &'a Binding,
     /// The tools of the prompt's sections that are shown.
     pub(crate) of_sections: Vec<Arc<dyn ToolObject>>,
+    /// Those of sections that are yet to be read, where the list has them from the beginning.
+    pub(crate) unread: Vec<Arc<dyn ToolObject>>,
     /// The tools that read sections and long results.
     pub(crate) read_section: Option<Arc<dyn ToolObject>>,
     pub(crate) recall: Option<Arc<dyn ToolObject>>,
@@ -47,8 +50,12 @@ pub(crate) struct Parts<'a> {
     pub(crate) options: &'a LoopOptions,
     pub(crate) context_tokens: Option<u64>,
     pub(crate) first_choice: Option<&'a ToolChoice>,
+    /// How the model gets to see what is held back.
+    pub(crate) loading: Loading,
     /// What earlier runs of the conversation have loaded.
     pub(crate) loaded: Vec<ToolName>,
+    /// Those of them that no output of the conversation refers to.
+    pub(crate) unreferenced: Vec<ToolName>,
     pub(crate) state: &'a SessionState,
 }
 
@@ -100,9 +107,17 @@ impl Toolset {
     pub(crate) fn open(parts: Parts<'_>) -> Result<Self, BindError> {
         let binding = parts.binding;
         let search = own_name(SEARCH_TOOLS, binding)?;
-        let held = binding.with_held(&search, |tool| parts.holds_back(tool));
+        let held = match parts.loading {
+            Loading::Listed => binding.with_held(&search, |tool| parts.holds_back(tool)),
+            Loading::Searched => binding.with_searched(|tool| parts.leaves_to_provider(tool)),
+            Loading::Referenced => {
+                binding.with_referenced(&search, |tool| parts.leaves_to_provider(tool))
+            }
+        };
         let is_held_back = held.held().len() > 0;
-        let among = held.tools_for_llm().map(|tool| tool.name().clone());
+        let shown = held.specs().iter();
+        let shown = shown.filter(|spec| !spec.loading().is_deferred());
+        let among = shown.map(|spec| spec.definition().name().clone());
         let picking = match parts.showing.brief {
             None => None,
             Some(schema) => Some(Picking {
@@ -124,6 +139,7 @@ impl Toolset {
         }
         let full = held.with_appended(parts.of_sections).binding;
         let full = full.with_appended(own).binding;
+        let full = full.with_unseen(parts.unread);
         let full = full.with_loaded(parts.loaded).binding;
         let toolset = Self {
             picking,
@@ -232,6 +248,12 @@ impl Parts<'_> {
                 Defer::Auto => self.has_too_many(),
             },
         }
+    }
+
+    /// Whether a tool is held back by the provider. What was loaded before and is not to be found in the
+    /// conversation has to be on the list for everybody to see.
+    fn leaves_to_provider(&self, tool: &ToolDefinition) -> bool {
+        self.holds_back(tool) && !self.unreferenced.contains(tool.name())
     }
 
     fn is_chosen(&self, name: &ToolName) -> bool {
