@@ -2,6 +2,7 @@
 
 mod hydrate;
 mod jsonl;
+mod many;
 mod select;
 
 use std::path::PathBuf;
@@ -48,6 +49,14 @@ enum Command {
         #[arg(long)]
         sections: bool,
     },
+    /// Time search: {"tools", "build_p50_ms", "query_p50_ms", "query_p99_ms", …} for each number of tools.
+    Search {
+        /// A folder with tools.jsonl and queries.jsonl; where there is none, tools are made up.
+        set: PathBuf,
+        /// How many tools; more than the set has are made by varying them.
+        #[arg(long, value_delimiter = ',', default_value = "4076,50000")]
+        tools: Vec<usize>,
+    },
     /// Validate each case's data: {"id", "valid"}; `id` is the line number if a case has none.
     Validate {
         /// Cases, one JSON object per line: `schema`, `data`, optional `id`.
@@ -63,6 +72,13 @@ fn main() -> Result<()> {
         Command::Hydrate { cases, policy } => hydrate::run(&cases, policy),
         Command::Time { cases, rounds } => hydrate::time(&cases, rounds),
         Command::Select { set, k, sections } => select::run(&set, k, sections),
+        Command::Search { set, tools } => {
+            let mut out = jsonl::Writer::new();
+            for count in tools {
+                out.row(&many::cost(&set, count)?)?;
+            }
+            out.finish()
+        }
         Command::Validate { cases, dialect } => hydrate::validate(&cases, dialect.as_deref()),
     }
 }
