@@ -1,5 +1,6 @@
 //! `haft-bench`: runs haft over files of cases and writes what came out, for scorers to read.
 
+mod dense;
 mod hydrate;
 mod jsonl;
 mod many;
@@ -42,12 +43,8 @@ enum Command {
     Select {
         /// A folder with tools.jsonl (or a META.json that names it) and queries.jsonl.
         set: PathBuf,
-        /// How many tools to rank per query.
-        #[arg(long, default_value_t = 20)]
-        k: usize,
-        /// Rank sections instead, each by its best tool.
-        #[arg(long)]
-        sections: bool,
+        #[command(flatten)]
+        options: select::Options,
     },
     /// Time search: {"tools", "build_p50_ms", "query_p50_ms", "query_p99_ms", …} for each number of tools.
     Search {
@@ -71,7 +68,7 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Hydrate { cases, policy } => hydrate::run(&cases, policy),
         Command::Time { cases, rounds } => hydrate::time(&cases, rounds),
-        Command::Select { set, k, sections } => select::run(&set, k, sections),
+        Command::Select { set, options } => select::run(&set, &options),
         Command::Search { set, tools } => {
             let mut out = jsonl::Writer::new();
             for count in tools {
