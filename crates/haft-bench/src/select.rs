@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use haft::search::{
-    Detail, MAX_QUERY_CHARS, PlacedTool, SearchIndex, SearchRequest, SearchSection,
+    Detail, MAX_QUERY_CHARS, PlacedTool, SearchAnswer, SearchIndex, SearchRequest, SearchSection,
 };
 use haft::{Annotations, ToolDefinition, ToolName, json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::jsonl;
+use crate::{dense, jsonl};
 
 #[derive(Deserialize)]
 struct Tool {
@@ -32,16 +32,18 @@ struct Dependency {
 struct Query {
     id: Value,
     query: String,
+    #[serde(default)]
+    relevant: Vec<String>,
 }
 
 /// A set: its tools as search knows them, and the names that the set has for them.
-pub(crate) struct Set {
-    pub(crate) index: SearchIndex,
+struct Set {
+    index: SearchIndex,
     names: Vec<String>,
 }
 
 impl Set {
-    pub(crate) fn read(folder: &Path) -> Result<Self> {
+    fn read(folder: &Path) -> Result<Self> {
         let tools: Vec<Tool> = jsonl::read(&tools_file(folder)?)?;
         let (mut names, mut placed) = (Vec::new(), Vec::new());
         for tool in &tools {
@@ -56,28 +58,64 @@ impl Set {
         })
     }
 
-    /// What a search finds, in the names of the set.
-    fn ranked(&self, request: &SearchRequest) -> Result<Vec<&str>> {
-        let answer = self.index.search(request)?;
+    /// What was found, in the names of the set.
+    fn names(&self, answer: &SearchAnswer) -> Vec<&str> {
         let hits = answer.hits.iter();
-        Ok(hits.map(|hit| &*self.names[hit.position]).collect())
+        hits.map(|hit| &*self.names[hit.position]).collect()
     }
 }
 
+/// What is ranked, and by whom.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// How many tools to rank per query.
+    #[arg(long, default_value_t = 20)]
+    k: usize,
+    /// Rank sections instead, each by its best tool.
+    #[arg(long, conflicts_with = "embedder")]
+    sections: bool,
+    /// Hear an embedder too: `good` or `bad`, which are made up, or a server's address with its `/v1`.
+    #[arg(long)]
+    embedder: Option<String>,
+    /// The model at that address.
+    #[arg(long, default_value = "all-minilm")]
+    embedding_model: String,
+}
+
 /// Ranks the tools of a set for each query: `k` hits, then what those depend on.
-pub(crate) fn run(folder: &Path, k: usize, sections: bool) -> Result<()> {
+pub(crate) fn run(folder: &Path, options: &Options) -> Result<()> {
     let set = Set::read(folder)?;
+    let mut queries: Vec<Query> = jsonl::read(&folder.join("queries.jsonl"))?;
+    for query in &mut queries {
+        query.query = query.query.chars().take(MAX_QUERY_CHARS).collect();
+    }
+    let meant = |query: &Query| (query.query.clone(), query.relevant.clone());
+    let dense = options.embedder.as_deref().map(|name| {
+        dense::named(
+            name,
+            &options.embedding_model,
+            queries.iter().map(meant).collect(),
+        )
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let mut out = jsonl::Writer::new();
-    for query in jsonl::read::<Query>(&folder.join("queries.jsonl"))? {
-        let text: String = query.query.chars().take(MAX_QUERY_CHARS).collect();
-        if sections {
-            let found = set.index.search_sections(&text, k);
+    for query in &queries {
+        if options.sections {
+            let found = set.index.search_sections(&query.query, options.k);
             let keys: Vec<_> = found.into_iter().map(|hit| hit.section).collect();
             out.row(&json!({"id": query.id, "ranked": keys}))?;
-        } else {
-            let request = SearchRequest::new(text).k(k).detail(Detail::Names);
-            out.row(&json!({"id": query.id, "ranked": set.ranked(&request)?}))?;
+            continue;
         }
+        let request = SearchRequest::new(&query.query)
+            .k(options.k)
+            .detail(Detail::Names);
+        let answer = match &dense {
+            Some(dense) => runtime.block_on(dense.search(&set.index, &request))?,
+            None => set.index.search(&request)?,
+        };
+        out.row(&json!({"id": query.id, "ranked": set.names(&answer)}))?;
     }
     out.finish()
 }

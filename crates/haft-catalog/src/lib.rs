@@ -8,6 +8,8 @@
 //! Wire names follow from a tool's identity; the order of registration, of connections or of a hash
 //! map shows nowhere. A bad tool is left out and named; it never spoils the rest.
 //!
+//! [`search`] finds the few tools that a step needs among thousands.
+//!
 //! This crate must never run a tool, talk to a server, or change what was handed out.
 //!
 //! ```

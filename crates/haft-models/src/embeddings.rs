@@ -4,8 +4,7 @@ use bytes::Bytes;
 use haft_core::{BoxFuture, Embedder, ModelError, ModelErrorKind};
 use serde::{Deserialize, Serialize};
 
-use crate::builders::connection_builders;
-use crate::http::{Connection, Secret};
+use crate::http::{Connection, Http, Secret, Timeouts};
 
 const BASE_URL: &str = "https://api.openai.com/v1";
 const PATH: &str = "embeddings";
@@ -60,7 +59,26 @@ impl OpenAiEmbeddings {
         self
     }
 
-    connection_builders!();
+    /// Adds a header to every request.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: impl Into<Secret>) -> Self {
+        self.connection = self.connection.header(name, value.into());
+        self
+    }
+
+    /// Sets how long each wait may take.
+    #[must_use]
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.connection = self.connection.timeouts(timeouts);
+        self
+    }
+
+    /// Shares connections with models.
+    #[must_use]
+    pub fn http(mut self, http: Http) -> Self {
+        self.connection = self.connection.http(http);
+        self
+    }
 
     /// One request.
     async fn ask(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, ModelError> {

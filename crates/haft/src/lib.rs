@@ -183,7 +183,7 @@ pub use haft_catalog::prompt;
 /// Search: the few tools that a step needs, among thousands.
 #[doc(inline)]
 pub use haft_catalog::search;
-pub use haft_core::{Score, ScoreError, Scorer, Scoring, ToolRef, scorer_fn};
+pub use haft_core::{Embedder, Score, ScoreError, Scorer, Scoring, ToolRef, scorer_fn};
 
 pub use serde_json::{Value, json};
 

@@ -18,6 +18,9 @@ use super::text::{clean, each_token};
 
 /// How many texts are embedded at once.
 const BATCH: usize = 64;
+/// Everything is a little near to everything: tools that are less near than this share of the nearest
+/// are not named.
+const NEAR: f32 = 0.5;
 /// How much of a description is embedded, in characters.
 const MAX_DESCRIPTION: usize = 600;
 
@@ -201,5 +204,7 @@ fn nearest(similarities: &[f32], allowed: Option<&[bool]>) -> Vec<Ranked> {
         .collect();
     ranked.sort_unstable_by(order);
     ranked.truncate(DEPTH);
+    let best = ranked.first().map_or(0.0, |nearest| nearest.score);
+    ranked.retain(|it| it.score >= best * NEAR);
     ranked
 }

@@ -1,5 +1,6 @@
 //! Finds the tools whose names somebody wrote (`tool-selection.md` §6.1).
 
+use super::features::{Hashing, Key};
 use super::index::Inner;
 use super::names::{NameKind, Named};
 use super::parts::{GONE, Part};
@@ -71,7 +72,7 @@ impl Lookup<'_> {
         if squeezed.is_empty() {
             return;
         }
-        for (_, position) in self.named(squeezed) {
+        for (_, position) in self.named(Key::of(squeezed), squeezed) {
             found.add(position);
         }
         self.withheld(squeezed, found);
@@ -90,13 +91,15 @@ impl Lookup<'_> {
         let mut run = String::new();
         for start in 0..query.tokens.len() {
             run.clear();
+            let mut hashing = Hashing::START;
             let mut best = None;
             for (end, token) in query.tokens.iter().enumerate().skip(start) {
                 run.push_str(&token.word);
+                hashing = hashing.and(&token.word);
                 if run.len() > longest {
                     break;
                 }
-                let names = self.names_here(&run, query, start, end);
+                let names = self.names_here(hashing.key(), &run, query, (start, end));
                 if !names.is_empty() {
                     best = Some((end + 1, names));
                 }
@@ -115,12 +118,12 @@ impl Lookup<'_> {
 
     fn names_here(
         &self,
+        key: Key,
         run: &str,
         query: &Query,
-        start: usize,
-        end: usize,
+        (start, end): (usize, usize),
     ) -> Vec<(NameKind, u32)> {
-        let mut names = self.named(run);
+        let mut names = self.named(key, run);
         names.retain(|&(kind, position)| {
             let tool = &self.index.tools[position as usize];
             let name = match kind {
@@ -158,10 +161,10 @@ impl Lookup<'_> {
     }
 
     /// Tools with exactly this name, the surest kinds of names first.
-    fn named(&self, squeezed: &str) -> Vec<(NameKind, u32)> {
+    fn named(&self, key: Key, squeezed: &str) -> Vec<(NameKind, u32)> {
         let mut names = Vec::new();
         for part in &self.index.parts {
-            let named = part.segment.names.exactly(squeezed);
+            let named = part.segment.names.exactly(key, squeezed);
             names.extend(named.filter_map(|it| Some((it.kind, self.position(part, it)?))));
         }
         names.sort_unstable();

@@ -12,14 +12,29 @@ const LONGEST: usize = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key(pub(super) u64);
 
+/// A text on its way to a key.
+#[derive(Clone, Copy)]
+pub(super) struct Hashing(u64);
+
+impl Hashing {
+    pub(super) const START: Self = Self(0xcbf2_9ce4_8422_2325);
+
+    /// With more text behind it. FNV-1a: texts are short, and it is the same everywhere.
+    pub(super) fn and(self, text: &str) -> Self {
+        Self(text.bytes().fold(self.0, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        }))
+    }
+
+    pub(super) fn key(self) -> Key {
+        Key(spread(self.0))
+    }
+}
+
 impl Key {
     /// The key of a text: two of them share one with a probability of 2⁻⁶⁴.
     pub(super) fn of(text: &str) -> Self {
-        // FNV-1a: short texts, and the same everywhere.
-        let mixed = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        Self(spread(mixed))
+        Hashing::START.and(text).key()
     }
 
     /// The key of a run of at most five characters; exact where all of them are ASCII.

@@ -28,7 +28,8 @@ pub(super) fn weight(index: &Inner, query: &Query, lexical: &[Ranked]) -> f64 {
         .filter(|word| is_missing(word.stem))
         .count();
     if query.words.is_empty() {
-        return MOST;
+        // Nothing is asked that could mean anything.
+        return 0.0;
     }
     #[allow(clippy::cast_precision_loss, reason = "numbers of words in a query")]
     let share = missing as f64 / query.words.len() as f64;

@@ -45,9 +45,12 @@ impl NameTable {
         self.longest
     }
 
-    /// The tools that have exactly this squeezed name.
-    pub(super) fn exactly<'t>(&'t self, squeezed: &'t str) -> impl Iterator<Item = &'t Named> {
-        let key = Key::of(squeezed);
+    /// The tools that have exactly this squeezed name, which has this key.
+    pub(super) fn exactly<'t>(
+        &'t self,
+        key: Key,
+        squeezed: &'t str,
+    ) -> impl Iterator<Item = &'t Named> {
         let start = if self.may_have(key) {
             self.names.partition_point(|named| named.key < key)
         } else {

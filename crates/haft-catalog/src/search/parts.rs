@@ -135,16 +135,16 @@ pub(super) fn tidied(drafts: Vec<Draft>) -> Vec<Draft> {
     tidy
 }
 
-/// What counts of how often a tool has a run of characters.
-pub(super) fn run_count(posting: Posting) -> f32 {
-    static COUNTS: LazyLock<Box<[f32]>> = LazyLock::new(|| {
-        let counts = (0..=Posting::MAX_COUNT).map(|quarters| {
-            let times = in_units(quarters);
+/// What counts of how often a tool has a run of characters, by [`Posting::count`].
+pub(super) fn run_counts() -> &'static [f32; Posting::MAX_COUNT as usize + 1] {
+    static COUNTS: LazyLock<[f32; Posting::MAX_COUNT as usize + 1]> = LazyLock::new(|| {
+        let mut quarters = 0..;
+        std::array::from_fn(|_| {
+            let times = in_units(quarters.next().unwrap_or(0));
             if times < 1.0 { times } else { 1.0 + times.ln() }
-        });
-        counts.collect()
+        })
     });
-    COUNTS[posting.count()]
+    &COUNTS
 }
 
 /// What a stem of this weight adds to the score of a tool of this saturation.
@@ -277,11 +277,12 @@ fn saturation(segment: &Segment, mean: f64) -> Box<[f32]> {
 }
 
 fn scale(runs: &Postings, tools: usize, weights: &[f32]) -> Box<[f32]> {
+    let counts = run_counts();
     let mut squares = vec![0.0_f32; tools];
     for (term, &weight) in weights.iter().enumerate() {
         if weight > 0.0 {
             for &posting in runs.of(term) {
-                let value = run_count(posting) * weight;
+                let value = counts[posting.count()] * weight;
                 squares[posting.tool()] += value * value;
             }
         }

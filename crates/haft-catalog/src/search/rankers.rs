@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::features::Key;
 use super::index::Inner;
-use super::parts::{GONE, run_count, stem_score};
+use super::parts::{GONE, run_counts, stem_score};
 use super::postings::Postings;
 use super::query::{Query, Word};
 
@@ -60,6 +60,7 @@ pub(super) fn by_stems(index: &Inner, query: &Query, allowed: Allowed<'_>) -> Ve
 
 /// By runs of characters (TF-IDF, cosine).
 pub(super) fn by_runs(index: &Inner, query: &Query, allowed: Allowed<'_>) -> Vec<Ranked> {
+    let counts = run_counts();
     SCRATCH.with_borrow_mut(|scratch| {
         let mut sums = scratch.sums(index.slots);
         for part in &index.parts {
@@ -73,7 +74,7 @@ pub(super) fn by_runs(index: &Inner, query: &Query, allowed: Allowed<'_>) -> Vec
                     // Once for the query and once for the tool.
                     let weight = weight * weight;
                     for &posting in part.segment.runs.of(term) {
-                        own[posting.tool()] += weight * run_count(posting);
+                        own[posting.tool()] += weight * counts[posting.count()];
                     }
                 }
             }
