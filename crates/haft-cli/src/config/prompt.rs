@@ -314,20 +314,16 @@ pub(super) fn of_server(
             return Err(other.at.complain(message).remedy(remedy));
         }
     }
-    match servers.get(&label.text) {
-        Some(description) => Ok(What::Server {
-            description: description.clone(),
-            label,
-        }),
-        None => {
-            let message = format!("there is no MCP server `{}`", label.text);
-            let known: Vec<_> = servers.keys().map(|it| format!("`{it}`")).collect();
-            Err(label.at.complain(message).remedy(match known.as_slice() {
-                [] => format!("describe it in `[mcp.{}]`", label.text),
-                known => format!("there is {}", known.join(", ")),
-            }))
-        }
+    if let Some(description) = servers.get(&label.text) {
+        let description = description.clone();
+        return Ok(What::Server { label, description });
     }
+    let message = format!("there is no MCP server `{}`", label.text);
+    let known: Vec<_> = servers.keys().map(|it| format!("`{it}`")).collect();
+    Err(label.at.complain(message).remedy(match known.as_slice() {
+        [] => format!("describe it in `[mcp.{}]`", label.text),
+        known => format!("there is {}", known.join(", ")),
+    }))
 }
 
 /// A section without something that every section has.
