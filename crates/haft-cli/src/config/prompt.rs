@@ -19,9 +19,9 @@ use super::prompt_folder;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct PromptTable {
-    /// The first part of the prompt's name in events, logs and traces; `haft` where nothing is said.
+    /// The first part of the prompt's name in events, logs and traces.
     pub(super) ns: Option<String>,
-    /// The second part of it; `prompt` where nothing is said.
+    /// The second part of it.
     pub(super) key: Option<String>,
     /// A folder of Markdown files, each a section after those of this file; `ref.md` may have a folder `ref`
     /// beside it with the sections inside it.
