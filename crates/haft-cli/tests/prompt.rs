@@ -82,11 +82,13 @@ fn the_text_is_what_a_model_would_see() {
          [This section is summarized. To view full content, call `read_section` with key \"ref\".]\n\n\
          ## 4. Style (style)\n\nBe brief.\n"
     );
-    for words in [
-        "haft/prompt: 56 tokens of text",
-        "read_section",
-        "ref.limits",
-    ] {
+    let costs = "haft/prompt: 56 tokens of text";
+    let counted = if cfg!(feature = "tokens") {
+        costs
+    } else {
+        "haft/prompt"
+    };
+    for words in [counted, "read_section", "ref.limits"] {
         assert!(aside.contains(words), "{words} is not in {aside}");
     }
     assert!(!folder.path().join("haft-data").exists(), "nothing is kept");
@@ -165,7 +167,12 @@ fn costs_are_those_of_the_text_and_of_the_definitions() {
     let costs = &rendered["tokens"];
     assert_eq!(tokens(&costs["tools"]), of_tools);
     assert_eq!(tokens(&costs["total"]), of_tools + tokens(&costs["text"]));
-    assert_eq!(costs["counted"], "o200k_base");
+    let method = if cfg!(feature = "tokens") {
+        "o200k_base"
+    } else {
+        "estimated"
+    };
+    assert_eq!(costs["counted"], method);
     assert!(tokens(&costs["text"]) > 56);
 }
 
@@ -227,122 +234,119 @@ fn complaint(toml: &str, markdown: Option<&str>) -> String {
     aside
 }
 
+/// A section of a configuration.
+fn section(key: &str, more: &str) -> String {
+    format!("[[prompt.section]]\nkey = \"{key}\"\ntitle = \"T\"\n{more}\n")
+}
+
 #[test]
-fn what_is_wrong_is_told_with_its_file_and_its_line() {
-    let section = |key: &str, more: &str| {
-        format!("[[prompt.section]]\nkey = \"{key}\"\ntitle = \"T\"\n{more}\n")
-    };
-    for (toml, markdown, begin, words) in [
+fn what_is_wrong_in_the_configuration_is_told_with_its_line() {
+    for (toml, begin, words) in [
         (
             section("a.b", ""),
-            None,
             "haft.toml:2:7: ",
             "Invalid section key 'a.b': only [a-z0-9_-] is allowed",
         ),
         (
             section("a", "body = \"\"\"\nIt is\n  $5.\n\"\"\""),
-            None,
             "haft.toml:6:3: ",
             "write `$$` for a dollar sign",
         ),
         (
             section("a", "visibility = \"summary\""),
-            None,
             "haft.toml:1:1: ",
             "to be shown as a summary and has none",
         ),
         (
             section("a", "visibility = \"brief\""),
-            None,
             "haft.toml:4:14: ",
             "there is `full` and `summary`",
         ),
         (
             section("a", "colour = 1"),
-            None,
             "haft.toml:4:1: ",
             "unknown key `colour`",
         ),
         (
             section("a", "tools = [\"clock\", \"calculte\"]"),
-            None,
             "haft.toml:4:19: ",
             "did you mean `calculate`?",
         ),
         (
             section("a", "server = \"files\""),
-            None,
             "haft.toml:2:7: ",
             "a section that is a server has no `key` of its own",
         ),
         (
             String::from("[[prompt.section]]\nserver = \"files\"\n"),
-            None,
             "haft.toml:2:10: ",
             "describe it in `[mcp.files]`",
         ),
         (
             String::from("[[prompt.section]]\nkey = \"a\"\n"),
-            None,
             "haft.toml:1:1: ",
             "this section has no `title`",
         ),
         (
             String::from("[prompt]\nfolder = \"nowhere\"\n"),
-            None,
             "haft.toml:2:10: ",
             "the folder `nowhere` cannot be read",
         ),
+    ] {
+        let told = complaint(&toml, None);
+        assert!(told.starts_with(begin), "{begin} does not begin {told}");
+        assert!(told.contains(words), "{words} is not in {told}");
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_markdown_file_is_told_with_its_line() {
+    for (toml, markdown, begin, words) in [
         (
             section("a", ""),
-            Some("+++\ntitle = \"T\"\n+++\n"),
+            "+++\ntitle = \"T\"\n+++\n",
             "p/a.md:1:1: ",
             "there are two sections `a`",
         ),
         (
             section("b", "tools = [\"clock\"]"),
-            Some("+++\ntitle = \"T\"\ntools = [\"clock\"]\n+++\n"),
+            "+++\ntitle = \"T\"\ntools = [\"clock\"]\n+++\n",
             "p/a.md:3:10: ",
             "is in section `b` and again in section `a`",
         ),
         (
             String::new(),
-            Some("+++\ntitle = T\n+++\n"),
+            "+++\ntitle = T\n+++\n",
             "p/a.md:2:9: ",
             "this is no TOML",
         ),
         (
             String::new(),
-            Some("+++\ntitle = \"T\"\nsumary = \"x\"\n+++\n"),
+            "+++\ntitle = \"T\"\nsumary = \"x\"\n+++\n",
             "p/a.md:3:1: ",
             "did you mean `summary`?",
         ),
         (
             String::new(),
-            Some("---\ntitle: T\n---\n"),
+            "---\ntitle: T\n---\n",
             "p/a.md:1:1: ",
             "looks like YAML",
         ),
         (
             String::new(),
-            Some("+++\ntitle = \"T\"\n"),
+            "+++\ntitle = \"T\"\n",
             "p/a.md:1:1: ",
             "no other that ends",
         ),
         (
             String::new(),
-            Some("+++\ntitle = \"T\"\n+++\n\nFor ${5}.\n"),
+            "+++\ntitle = \"T\"\n+++\n\nFor ${5}.\n",
             "p/a.md:5:5: ",
             "the body of section `a`, line 2: ",
         ),
-        (
-            String::new(),
-            Some("Just words.\n"),
-            "p/a.md:1:1: ",
-            "no `title`",
-        ),
+        (String::new(), "Just words.\n", "p/a.md:1:1: ", "no `title`"),
     ] {
-        let told = complaint(&toml, markdown);
+        let told = complaint(&toml, Some(markdown));
         assert!(told.starts_with(begin), "{begin} does not begin {told}");
         assert!(told.contains(words), "{words} is not in {told}");
     }

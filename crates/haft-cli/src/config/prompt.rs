@@ -19,9 +19,9 @@ use super::prompt_folder;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct PromptTable {
-    /// The first part of the prompt's name in events, logs and traces; `haft` where nothing is said.
+    /// The first part of the prompt's name in events, logs and traces.
     pub(super) ns: Option<String>,
-    /// The second part of it; `prompt` where nothing is said.
+    /// The second part of it.
     pub(super) key: Option<String>,
     /// A folder of Markdown files, each a section after those of this file; `ref.md` may have a folder `ref`
     /// beside it with the sections inside it.
@@ -314,20 +314,16 @@ pub(super) fn of_server(
             return Err(other.at.complain(message).remedy(remedy));
         }
     }
-    match servers.get(&label.text) {
-        Some(description) => Ok(What::Server {
-            description: description.clone(),
-            label,
-        }),
-        None => {
-            let message = format!("there is no MCP server `{}`", label.text);
-            let known: Vec<_> = servers.keys().map(|it| format!("`{it}`")).collect();
-            Err(label.at.complain(message).remedy(match known.as_slice() {
-                [] => format!("describe it in `[mcp.{}]`", label.text),
-                known => format!("there is {}", known.join(", ")),
-            }))
-        }
+    if let Some(description) = servers.get(&label.text) {
+        let description = description.clone();
+        return Ok(What::Server { label, description });
     }
+    let message = format!("there is no MCP server `{}`", label.text);
+    let known: Vec<_> = servers.keys().map(|it| format!("`{it}`")).collect();
+    Err(label.at.complain(message).remedy(match known.as_slice() {
+        [] => format!("describe it in `[mcp.{}]`", label.text),
+        known => format!("there is {}", known.join(", ")),
+    }))
 }
 
 /// A section without something that every section has.

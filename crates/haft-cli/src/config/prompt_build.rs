@@ -60,11 +60,11 @@ fn bare(name: &str) -> &str {
 
 fn found<'t>(named: &Said, tools: &'t Snapshot) -> Result<&'t haft::PreparedTool, Complaint> {
     tools.get(bare(&named.text)).ok_or_else(|| {
-        let names = tools.names().map(ToolName::as_str);
+        let known = tools.names().map(ToolName::as_str);
         let complaint = named
             .at
             .complain(format!("there is no tool `{}`", named.text));
-        complaint.remedy(match nearest(bare(&named.text), names) {
+        complaint.remedy(match nearest(bare(&named.text), known) {
             Some(near) => format!("did you mean `{near}`?"),
             None => String::from("`haft tools list` shows those that there are"),
         })

@@ -32,8 +32,11 @@ async fn render(arguments: &RenderArguments) -> Result<ExitCode, Box<dyn Error>>
     if let Some(key) = &arguments.section {
         let read = prompt.read(key, &context).map_err(|it| refused(&it))?;
         page::read(&read, arguments.json)?;
-        let code = if read.is_success { 0 } else { 1 };
-        return Ok(ExitCode::from(code));
+        return Ok(if read.is_success {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
     }
     let rendered = prompt.render(&context).map_err(|it| refused(&it))?;
     page::rendered(&prompt, &rendered, arguments.json)?;
