@@ -16,7 +16,7 @@ fn embedder(server: &Server) -> OpenAiEmbeddings {
     embedder.base_url(&format!("{}/v1", server.url))
 }
 
-fn answer(vectors: Value) -> Reply {
+fn answer(vectors: &Value) -> Reply {
     Reply::json(
         200,
         json!({"object": "list", "data": vectors, "model": "minilm"}),
@@ -27,7 +27,7 @@ fn answer(vectors: Value) -> Reply {
 async fn texts_go_in_batches_and_vectors_come_in_their_order() {
     let first = json!([{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": [1.5, 0]}]);
     let second = json!([{"embedding": [2, 2]}]);
-    let server = Server::start([answer(first), answer(second)]).await;
+    let server = Server::start([answer(&first), answer(&second)]).await;
     let vectors = embedder(&server)
         .batch(2)
         .embed(&["a", "b", "c"])
@@ -57,7 +57,7 @@ async fn what_is_no_vector_for_each_text_is_refused() {
         json!([{"index": 0, "embedding": "AAAA"}]),
     ];
     for vectors in wrong {
-        let server = Server::start([answer(vectors.clone())]).await;
+        let server = Server::start([answer(&vectors)]).await;
         let error = embedder(&server).embed(&["a", "b"]).await.unwrap_err();
         assert_eq!(error.kind, ModelErrorKind::Protocol, "{vectors}");
     }
@@ -86,7 +86,7 @@ fn index() -> SearchIndex {
 async fn a_search_asks_for_the_tools_once_and_finds_what_shares_no_word() {
     let tools = json!([{"index": 0, "embedding": [1, 0]}, {"index": 1, "embedding": [0, 1]}]);
     let query = json!([{"index": 0, "embedding": [0.9, -0.1]}]);
-    let server = Server::start([answer(tools), answer(query.clone()), answer(query)]).await;
+    let server = Server::start([answer(&tools), answer(&query), answer(&query)]).await;
     let search = DenseSearch::new(Arc::new(embedder(&server)));
     let index = index();
     for _ in 0..2 {

@@ -177,7 +177,9 @@ fn text_of(tool: &dyn Searchable) -> String {
 fn of_length_1(mut vector: Vec<f32>) -> Arc<[f32]> {
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     if length.is_finite() && length > 0.0 {
-        vector.iter_mut().for_each(|x| *x /= length);
+        for x in &mut vector {
+            *x /= length;
+        }
         vector.into()
     } else {
         // Not a direction; near nothing.

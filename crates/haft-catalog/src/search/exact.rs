@@ -109,9 +109,9 @@ impl Lookup<'_> {
                 && end > covered
             {
                 covered = end;
-                names
-                    .into_iter()
-                    .for_each(|(_, position)| found.add(position));
+                for (_, position) in names {
+                    found.add(position);
+                }
             }
         }
     }
@@ -164,8 +164,8 @@ impl Lookup<'_> {
     fn named(&self, key: Key, squeezed: &str) -> Vec<(NameKind, u32)> {
         let mut names = Vec::new();
         for part in &self.index.parts {
-            let named = part.segment.names.exactly(key, squeezed);
-            names.extend(named.filter_map(|it| Some((it.kind, self.position(part, it)?))));
+            let here = part.segment.names.exactly(key, squeezed);
+            names.extend(here.filter_map(|it| Some((it.kind, self.position(part, it)?))));
         }
         names.sort_unstable();
         names

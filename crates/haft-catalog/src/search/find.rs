@@ -56,19 +56,19 @@ impl<'q> FoundList<'q> {
     ) -> Self {
         let by_name = ByName::find(index, query, allowed);
         let mut found: Vec<Found> = Vec::new();
-        let named = |score, reason| {
+        let by_reason = |score, reason| {
             move |&position: &u32| Found {
                 position,
                 score,
                 reason,
             }
         };
-        found.extend(by_name.exact.iter().map(named(1.0, Reason::Exact)));
+        found.extend(by_name.exact.iter().map(by_reason(1.0, Reason::Exact)));
         found.extend(
             by_name
                 .prefix
                 .iter()
-                .map(named(PREFIX_SCORE, Reason::Prefix)),
+                .map(by_reason(PREFIX_SCORE, Reason::Prefix)),
         );
         if !by_name.only {
             let names: HashSet<u32> = found.iter().map(|it| it.position).collect();

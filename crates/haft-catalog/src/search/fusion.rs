@@ -22,19 +22,19 @@ pub(super) struct Fused {
 /// largest that could be reached.
 pub(super) fn fused(voters: &[Voter<'_>]) -> Vec<Fused> {
     let reachable: f64 = voters.iter().map(|voter| voter.weight / (K + 1.0)).sum();
-    let mut votes: Vec<(u32, f64)> = Vec::new();
+    let mut counted: Vec<(u32, f64)> = Vec::new();
     for voter in voters {
         let ranks = std::iter::successors(Some(K + 1.0), |rank| Some(rank + 1.0));
         let voted = voter.ranking.iter().zip(ranks);
-        votes.extend(voted.map(|(ranked, rank)| (ranked.position, voter.weight / rank)));
+        counted.extend(voted.map(|(ranked, rank)| (ranked.position, voter.weight / rank)));
     }
     // Stable: the votes for one tool are added in the order of the voters.
-    votes.sort_by_key(|&(position, _)| position);
-    let tools = votes.chunk_by(|(one, _), (other, _)| one == other);
+    counted.sort_by_key(|&(position, _)| position);
+    let tools = counted.chunk_by(|(one, _), (other, _)| one == other);
     let mut fused: Vec<Fused> = tools
-        .filter_map(|votes| {
-            let score: f64 = votes.iter().map(|(_, vote)| vote).sum();
-            let &(position, _) = votes.first()?;
+        .filter_map(|counted| {
+            let score: f64 = counted.iter().map(|(_, vote)| vote).sum();
+            let &(position, _) = counted.first()?;
             (score > 0.0).then_some(Fused {
                 position,
                 score: score / reachable,
@@ -73,7 +73,7 @@ mod tests {
             [3, 1, 2]
         );
         assert!((fused[0].score - 1.0).abs() < 1e-12);
-        assert_eq!(fused[1].score, fused[2].score);
+        assert!((fused[1].score - fused[2].score).abs() < 1e-12);
     }
 
     #[test]

@@ -35,3 +35,39 @@ pub(super) fn weight(index: &Inner, query: &Query, lexical: &[Ranked]) -> f64 {
     let share = missing as f64 / query.words.len() as f64;
     MOST * ((share - ENOUGH) / (1.0 - ENOUGH)).max(0.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use haft_core::ToolDefinition;
+
+    use super::*;
+    use crate::search::SearchIndex;
+    use crate::search::rankers::by_stems;
+
+    fn weight_of(query: &str) -> f64 {
+        let tool = |name: &str| {
+            let object = serde_json::json!({"type": "object"});
+            ToolDefinition::builder(name)
+                .parameters(object)
+                .build()
+                .unwrap()
+        };
+        let index = SearchIndex::of([tool("get_weather"), tool("send_mail")]).inner;
+        let query = Query::read(query);
+        weight(&index, &query, &by_stems(&index, &query, None))
+    }
+
+    #[test]
+    fn an_embedder_counts_as_much_as_words_fail() {
+        let expected = [
+            ("get the weather", 0.0),
+            ("get weather forecasts tomorrow", 0.0),
+            ("weather tomorrow morning outside", MOST / 2.0),
+            ("umbrella needed", MOST),
+            ("what is it", 0.0),
+        ];
+        for (query, weight) in expected {
+            assert!((weight_of(query) - weight).abs() < 1e-9, "{query}");
+        }
+    }
+}

@@ -135,6 +135,10 @@ impl Scratch {
 }
 
 /// Better first, then the order of the list. A total order: no two have one position.
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that sorting asks for"
+)]
 pub(super) fn order(one: &Ranked, other: &Ranked) -> std::cmp::Ordering {
     let by_score = other.score.total_cmp(&one.score);
     by_score.then(one.position.cmp(&other.position))

@@ -101,7 +101,9 @@ fn hash_value(value: &Value, hasher: &mut impl Hasher) {
         Value::String(text) => text.hash(hasher),
         Value::Array(items) => {
             items.len().hash(hasher);
-            items.iter().for_each(|item| hash_value(item, hasher));
+            for item in items {
+                hash_value(item, hasher);
+            }
         }
         Value::Object(object) => hash_object(object, hasher),
         // Whatever else there is in a schema, nobody finds a tool by it.

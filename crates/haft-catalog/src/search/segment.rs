@@ -71,8 +71,9 @@ impl Segment {
                 .collect();
             Postings::merged(&parts)
         };
-        let named = parts.iter().zip(&numbers);
-        let names = NameTable::merged(named.map(|((part, _), numbers)| (&part.names, &**numbers)));
+        let numbered = parts.iter().zip(&numbers);
+        let names =
+            NameTable::merged(numbered.map(|((part, _), numbers)| (&part.names, &**numbers)));
         Self {
             contents: kept(parts, |part| &part.contents),
             lengths: kept(parts, |part| &part.lengths),

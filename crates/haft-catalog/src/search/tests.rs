@@ -323,7 +323,7 @@ fn sections_are_ranked_by_their_best_tool() {
     let sections = servers().search_sections("list issues", 3);
     assert_eq!(sections[0].section, "github");
     assert_eq!(sections[0].best, "github__list_issues");
-    assert_eq!(sections[0].score, 1.0);
+    assert!((sections[0].score - 1.0).abs() < 1e-9);
 }
 
 #[test]
