@@ -281,7 +281,7 @@ impl Binding {
         if let Some(chosen) = Arc::get_mut(&mut chosen.inner) {
             // The list is the same, and so is what adapters made of it.
             chosen.specs = inner.specs.clone();
-            chosen.by_name = inner.by_name.clone();
+            chosen.by_name.clone_from(&inner.by_name);
             chosen.held = inner.held.clone();
         }
         Ok(chosen)

@@ -9,6 +9,7 @@
 #![allow(unreachable_pub, reason = "modules of one test crate")]
 
 mod appended;
+mod picked;
 mod referenced;
 mod searched;
 mod sent;

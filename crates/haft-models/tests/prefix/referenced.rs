@@ -1,7 +1,7 @@
 //! Where outputs refer to tools: haft searches, sections are read, and the list never changes.
 
 use haft_core::{Model, ToolName};
-use haft_engine::Run;
+use haft_engine::{EventKind, Run};
 use haft_models::CapabilityOverrides;
 use haft_models::testing::{Protocol, ScriptedServer, call, output_contains, say};
 use serde_json::{Value, json};
@@ -50,6 +50,12 @@ async fn sections_are_read_and_tools_found_without_a_change_of_the_list() {
         assert_eq!(request.tools, requests[0].tools);
     }
     // Whoever watches is told the same as where the list grows.
+    let rendered = ran.events.iter().find_map(|event| match &event.kind {
+        EventKind::PromptRendered { tool_names, .. } => Some(tool_names),
+        _ => None,
+    });
+    let rendered: Vec<_> = rendered.unwrap().iter().map(ToolName::as_str).collect();
+    assert_eq!(rendered, ["ping", "read_section", "search_tools"]);
     let injected = ran.injected();
     assert_eq!(
         injected[0],

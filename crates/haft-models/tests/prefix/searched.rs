@@ -201,3 +201,29 @@ async fn a_search_is_forgotten_where_nothing_can_be_referred_to() {
     );
     assert!(request.conversation.contains("found_1"));
 }
+
+/// The provider's search would find what nobody has read yet.
+#[tokio::test]
+async fn tools_of_a_section_come_at_the_end_when_it_is_read() {
+    for protocol in [Protocol::Responses, Protocol::Messages] {
+        let server = ScriptedServer::start([
+            call("read_section", json!({"section_key": "ref"})),
+            call("cite", json!({"text": "it"})),
+            say("done"),
+        ])
+        .await
+        .unwrap();
+        let ran = world::drive(world::run(world::adapter(protocol, &server, NATIVE))).await;
+        server.assert_finished();
+        assert_eq!(ran.injected().len(), 1);
+        let requests: Vec<_> = sent::all(&server).into_iter().map(Sent::unmarked).collect();
+        sent::assert_grows(&requests);
+        assert!(!requests[0].tools.contains("cite"), "{protocol:?}");
+        assert!(
+            sent::goes_on(&requests[1].tools, &requests[0].tools),
+            "{protocol:?}"
+        );
+        assert!(requests[1].tools.contains("cite"), "{protocol:?}");
+        assert_eq!(requests[2].tools, requests[1].tools, "{protocol:?}");
+    }
+}
