@@ -81,12 +81,14 @@ impl Session {
         prompt: &Prompt<T>,
         change: VisibilityChange,
     ) -> Result<(), HostError> {
-        let known = |path: String| match prompt.contains(&path) {
-            true => Ok(path),
-            false => Err(HostError::UnknownSection {
+        let known = |path: String| {
+            if prompt.contains(&path) {
+                return Ok(path);
+            }
+            Err(HostError::UnknownSection {
                 path: cut(&path),
                 prompt: prompt.name().to_owned(),
-            }),
+            })
         };
         let mut overrides = self.visibility_overrides()?;
         match change {

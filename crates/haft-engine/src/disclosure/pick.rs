@@ -39,7 +39,7 @@ pub(crate) fn pick_tools(
     let definition = definition(name, json!({"type": "string"}), None)?;
     Ok(dynamic_tool(definition, move |arguments, context| {
         let among = Arc::clone(&among);
-        async move { pick(arguments, &among, &context) }
+        async move { pick(&arguments, &among, &context) }
     }))
 }
 
@@ -80,11 +80,11 @@ fn definition(
 }
 
 fn pick(
-    arguments: Value,
+    arguments: &Value,
     among: &[ToolName],
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
-    let Arguments { tools } = read_arguments(&arguments)?;
+    let Arguments { tools } = read_arguments(arguments)?;
     if tools.is_empty() {
         return Ok(ToolOutput::failure(
             "No tools given. Put tool names in \"tools\".",
@@ -94,9 +94,9 @@ fn pick(
     for name in tools {
         match among.iter().find(|known| known.as_str() == name) {
             Some(known) if !picked.contains(known) => picked.push(known.clone()),
-            Some(_) => {}
             None if !unknown.contains(&name) => unknown.push(name),
-            None => {}
+            // A second time says nothing more.
+            _ => {}
         }
     }
     let before = context.slice::<Picked>()?;
@@ -121,7 +121,7 @@ fn pick(
         listed(picked.iter())
     );
     if !unknown.is_empty() {
-        text.push_str(&format!(" Unknown tools ignored: {}.", unknown.join(", ")));
+        text = format!("{text} Unknown tools ignored: {}.", unknown.join(", "));
     }
     let done = Pick {
         picked,

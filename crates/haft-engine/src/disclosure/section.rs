@@ -162,17 +162,17 @@ impl PromptSource {
         let source = Arc::clone(self);
         Ok(dynamic_tool(definition, move |arguments, context| {
             let source = Arc::clone(&source);
-            async move { source.read(arguments, &context, opens) }
+            async move { source.read(&arguments, &context, opens) }
         }))
     }
 
     fn read(
         &self,
-        arguments: Value,
+        arguments: &Value,
         context: &ToolContext,
         opens: Opens,
     ) -> Result<ToolOutput, ToolError> {
-        let Arguments { section_key } = read_arguments(&arguments)?;
+        let Arguments { section_key } = read_arguments(arguments)?;
         let stored = context.slice::<Overrides>()?;
         let state = context.transaction().map(StateView::from);
         let state = state.unwrap_or_default();

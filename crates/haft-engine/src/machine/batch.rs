@@ -38,6 +38,10 @@ impl Batch {
 }
 
 /// One of them.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one call, each named where it is set"
+)]
 pub(super) struct BatchCall {
     pub(super) item: FunctionCall,
     /// Its place in the run's records.
