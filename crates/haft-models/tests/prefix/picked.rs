@@ -55,13 +55,13 @@ async fn what_the_provider_holds_back_is_not_shown_in_brief() {
         let held = tools.iter().filter(|tool| tool["defer_loading"] == true);
         let whole = held.filter(|tool| tool["input_schema"]["properties"].get("text").is_some());
         assert_eq!(whole.count(), 12);
-        let named = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
+        let tool = |name: &str| tools.iter().find(|it| it["name"] == name).unwrap();
         assert!(
-            named("ping")["input_schema"]["properties"]
+            tool("ping")["input_schema"]["properties"]
                 .get("text")
                 .is_none()
         );
-        let names = &named("pick_tools")["input_schema"]["properties"]["tools"]["items"]["enum"];
-        assert_eq!(*names, json!(["ping"]));
+        let among = &tool("pick_tools")["input_schema"]["properties"]["tools"]["items"]["enum"];
+        assert_eq!(*among, json!(["ping"]));
     }
 }
