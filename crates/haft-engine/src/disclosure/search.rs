@@ -52,13 +52,19 @@ pub(crate) struct Found {
     pub(crate) tools: Vec<ToolName>,
 }
 
-/// The tool that searches with this finder.
+/// The tool that searches with this finder. The note comes behind its description.
 pub(crate) fn search_tools(
     name: &ToolName,
     finder: Arc<dyn ToolFinder>,
+    note: Option<&str>,
 ) -> Result<Arc<dyn ToolObject>, DefinitionError> {
-    let definition = ToolDefinition::builder(name.as_str())
-        .description(DESCRIPTION)
+    let described = ToolDefinition::builder(name.as_str());
+    let described = match note {
+        None => described.description(DESCRIPTION),
+        // Others may have written it.
+        Some(note) => described.foreign_description(format!("{DESCRIPTION}\n\n{note}")),
+    };
+    let definition = described
         .parameters(json!({
             "type": "object",
             "properties": {

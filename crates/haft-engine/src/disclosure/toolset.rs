@@ -16,12 +16,6 @@ use super::memory::{Deferral, Picked};
 use super::pick::{self, PICK_TOOLS, pick_tools};
 use super::search::{LexicalFinder, SEARCH_TOOLS, ToolFinder, search_tools};
 
-/// How many tools are too few to be held back by themselves.
-pub(crate) const FEW: usize = 10;
-
-/// What a model's context is taken to hold if nobody knows, in tokens.
-const CONTEXT_TOKENS: u64 = 200_000;
-
 /// What of a run's tools is shown when.
 #[derive(Clone, Default)]
 pub(crate) struct Showing {
@@ -31,6 +25,8 @@ pub(crate) struct Showing {
     pub(crate) keeps_picks: bool,
     /// Who searches; by words in this process if nobody is given.
     pub(crate) finder: Option<Arc<dyn ToolFinder>>,
+    /// What the model reads behind the description of the search.
+    pub(crate) search_note: Option<Arc<str>>,
 }
 
 /// What a toolset is made of.
@@ -46,7 +42,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) options: &'a LoopOptions,
     pub(crate) context_tokens: Option<u64>,
     pub(crate) first_choice: Option<&'a ToolChoice>,
-    /// What earlier runs of the conversation have loaded.
+    /// What earlier runs of the conversation have loaded. It comes last, in this order, whether it would
+    /// be held back now or not: what was sent before does not move.
     pub(crate) loaded: Vec<ToolName>,
     pub(crate) state: &'a SessionState,
 }
@@ -98,9 +95,10 @@ impl Toolset {
     /// The tools at the beginning of a run.
     pub(crate) fn open(parts: Parts<'_>) -> Result<Self, BindError> {
         let binding = parts.binding;
-        let search = own_name(SEARCH_TOOLS, binding)?;
-        let held = binding.with_held(&search, |tool| parts.holds_back(tool));
-        let is_held_back = held.held().len() > 0;
+        let search = search_tool_name(binding)?;
+        let deferred = binding.with_held(&search, |tool| parts.holds_back(tool));
+        let is_held_back = deferred.held().len() > 0;
+        let held = deferred.with_held(&search, |tool| parts.loaded.contains(tool.name()));
         let among = held.tools_for_llm().map(|tool| tool.name().clone());
         let picking = match parts.showing.brief {
             None => None,
@@ -114,8 +112,9 @@ impl Toolset {
         own.extend(parts.read_section);
         if is_held_back {
             let finder = parts.showing.finder.clone();
-            let finder = finder.unwrap_or_else(|| Arc::new(LexicalFinder::over(&held)));
-            own.push(search_tools(&search, finder)?);
+            let finder = finder.unwrap_or_else(|| Arc::new(LexicalFinder::over(&deferred)));
+            let note = parts.showing.search_note.as_deref();
+            own.push(search_tools(&search, finder, note)?);
         }
         own.extend(parts.recall);
         if let Some(picking) = &picking {
@@ -219,18 +218,29 @@ impl Picking {
 impl Parts<'_> {
     /// Whether a tool is held back at the beginning.
     fn holds_back(&self, tool: &ToolDefinition) -> bool {
-        if tool.name().is_reserved() || self.is_chosen(tool.name()) {
+        let name = tool.name();
+        if name.is_reserved() {
             return false;
         }
         match tool.annotations().defer {
-            Defer::Always => true,
+            // What has to be called now cannot be searched for.
+            Defer::Always => !self.is_forced(name),
             Defer::Never => false,
+            Defer::Auto if self.is_chosen(name) => false,
             Defer::Auto => match self.options.defer {
                 Defer::Always => true,
                 Defer::Never => false,
                 Defer::Auto => self.has_too_many(),
             },
         }
+    }
+
+    fn is_forced(&self, name: &ToolName) -> bool {
+        let choices = [Some(self.binding.choice()), self.first_choice];
+        let mut choices = choices.into_iter().flatten();
+        choices.any(
+            |choice| matches!(choice, ToolChoice::Function(chosen) if name.as_str() == chosen),
+        )
     }
 
     fn is_chosen(&self, name: &ToolName) -> bool {
@@ -248,7 +258,7 @@ impl Parts<'_> {
         if let Ok(Some(decided)) = known.map(|deferral| deferral.too_many) {
             return decided;
         }
-        let too_many = is_too_much(self.binding, self.options, self.context_tokens);
+        let too_many = self.options.defers(self.binding, self.context_tokens);
         let noted = self.state.update::<Deferral>(|deferral| {
             deferral.too_many = Some(too_many);
         });
@@ -259,27 +269,10 @@ impl Parts<'_> {
     }
 }
 
-/// Whether the definitions of a binding take too much of a model's context.
-pub(crate) fn is_too_much(
-    binding: &Binding,
-    options: &LoopOptions,
-    context_tokens: Option<u64>,
-) -> bool {
-    if binding.len() <= FEW {
-        return false;
-    }
-    if options
-        .defer_above
-        .is_some_and(|count| binding.len() > count)
-    {
-        return true;
-    }
-    let percent = u64::from(options.defer_percent);
-    let room = context_tokens
-        .unwrap_or(CONTEXT_TOKENS)
-        .saturating_mul(percent)
-        / 100;
-    u64::try_from(binding.estimated_tokens()).unwrap_or(u64::MAX) > room
+/// What the model calls the search among what is held back of these tools: `search_tools`, unless one of
+/// them is called so.
+pub fn search_tool_name(binding: &Binding) -> Result<ToolName, DefinitionError> {
+    own_name(SEARCH_TOOLS, binding)
 }
 
 /// The name of one of haft's own tools. A client's function may have it: then ours has another.
