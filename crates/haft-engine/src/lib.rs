@@ -39,7 +39,7 @@ mod texts;
 
 pub use answer::OnMismatch;
 pub use detect::{LoopDetection, LoopDetector};
-pub use disclosure::{ReadSectionResult, ToolFinder, search_tool_name};
+pub use disclosure::{ReadSectionResult, ToolFinder, is_held_back, search_tool_name};
 pub use driver::Step;
 pub use event::{EventKind, RunContext, RunEvent};
 pub use executor::{ExecutorCall, ToolExecutor};

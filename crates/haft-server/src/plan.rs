@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use haft_core::{
-    Cancel, Conversation, Item, Model, ModelOptions, Owner, Streaming, SuspendAlways,
-    ToolContext,
+    Cancel, Conversation, Item, Model, ModelOptions, Owner, Streaming, SuspendAlways, ToolContext,
 };
 use haft_engine::{LoopOptions, OnMismatch, Run, Session};
 use haft_mcp::CallLog;
@@ -121,6 +120,7 @@ impl Plan {
             tools: toolkit.shown.clone(),
             asking: toolkit.asking.clone(),
             declared: Arc::clone(&toolkit.declared),
+            held: toolkit.held_at_first(),
             unsaid: toolkit.unsaid.clone(),
             questions: Some(questions),
             calls: Arc::clone(&calls),

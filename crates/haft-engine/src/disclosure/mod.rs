@@ -17,5 +17,5 @@ pub(crate) use memory::{Deferral, Picked};
 pub(crate) use pick::Pick;
 pub(crate) use search::{Found, SEARCH_TOOLS};
 pub(crate) use section::{FrozenPrompt, Opens, PromptSource};
-pub use toolset::search_tool_name;
 pub(crate) use toolset::{Parts, Showing, Toolset};
+pub use toolset::{is_held_back, search_tool_name};

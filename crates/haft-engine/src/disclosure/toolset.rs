@@ -218,37 +218,11 @@ impl Picking {
 impl Parts<'_> {
     /// Whether a tool is held back at the beginning.
     fn holds_back(&self, tool: &ToolDefinition) -> bool {
-        let name = tool.name();
-        if name.is_reserved() {
-            return false;
-        }
-        match tool.annotations().defer {
-            // What has to be called now cannot be searched for.
-            Defer::Always => !self.is_forced(name),
+        let choices = [Some(self.binding.choice()), self.first_choice];
+        is_held_back(tool, choices, || match self.options.defer {
+            Defer::Always => true,
             Defer::Never => false,
-            Defer::Auto if self.is_chosen(name) => false,
-            Defer::Auto => match self.options.defer {
-                Defer::Always => true,
-                Defer::Never => false,
-                Defer::Auto => self.has_too_many(),
-            },
-        }
-    }
-
-    fn is_forced(&self, name: &ToolName) -> bool {
-        let choices = [Some(self.binding.choice()), self.first_choice];
-        let mut choices = choices.into_iter().flatten();
-        choices.any(
-            |choice| matches!(choice, ToolChoice::Function(chosen) if name.as_str() == chosen),
-        )
-    }
-
-    fn is_chosen(&self, name: &ToolName) -> bool {
-        let choices = [Some(self.binding.choice()), self.first_choice];
-        choices.into_iter().flatten().any(|choice| match choice {
-            ToolChoice::Function(chosen) => name.as_str() == chosen,
-            ToolChoice::Allowed(allowed) => allowed.names.iter().any(|one| one == name.as_str()),
-            _ => false,
+            Defer::Auto => self.has_too_many(),
         })
     }
 
@@ -266,6 +240,31 @@ impl Parts<'_> {
             tracing::error!(%error, "whether tools are held back cannot be remembered");
         }
         too_many
+    }
+}
+
+/// Whether a tool is held back when a run begins: under the choice that holds and the one that holds until
+/// a tool has run, and where `otherwise` says what becomes of tools that say nothing about it.
+pub fn is_held_back(
+    tool: &ToolDefinition,
+    choices: [Option<&ToolChoice>; 2],
+    otherwise: impl FnOnce() -> bool,
+) -> bool {
+    let name = tool.name().as_str();
+    let [choice, first] = choices;
+    let is_among = |choice: &ToolChoice| match choice {
+        ToolChoice::Function(chosen) => name == chosen,
+        ToolChoice::Allowed(allowed) => allowed.names.iter().any(|one| one == name),
+        _ => false,
+    };
+    // What has to be called now cannot be searched for.
+    let is_forced = matches!(choice, Some(ToolChoice::Function(chosen)) if name == chosen)
+        || first.is_some_and(is_among);
+    match tool.annotations().defer {
+        _ if tool.name().is_reserved() || is_forced => false,
+        Defer::Always => true,
+        Defer::Never => false,
+        Defer::Auto => !choice.is_some_and(is_among) && otherwise(),
     }
 }
 

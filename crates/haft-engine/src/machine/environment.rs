@@ -13,9 +13,7 @@ use haft_hydrate::{Hydrator, JsonSchemaFactory};
 use serde_json::Value;
 
 use crate::answer::AnswerContract;
-use crate::disclosure::{
-    Deferral, FrozenPrompt, Opens, Parts, PromptSource, Showing, Toolset,
-};
+use crate::disclosure::{Deferral, FrozenPrompt, Opens, Parts, PromptSource, Showing, Toolset};
 use crate::event::RunContext;
 use crate::executor::Executors;
 use crate::feedback::Feedback;

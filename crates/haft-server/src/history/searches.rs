@@ -61,7 +61,12 @@ pub(super) fn found(output: &Map<String, Value>, names: &dyn ToolNames) -> Strin
 /// What the model calls a tool, or those of a namespace or a server.
 fn called(tool: &Value, namespace: Option<&str>, names: &dyn ToolNames) -> Vec<String> {
     let text = |key: &str| tool.get(key).and_then(Value::as_str);
-    let list = |key: &str| tool.get(key).and_then(Value::as_array).into_iter().flatten();
+    let list = |key: &str| {
+        tool.get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
     let name = text("name").unwrap_or_default();
     match text("type").unwrap_or_default() {
         "function" | "custom" => vec![names.client(namespace, name)],

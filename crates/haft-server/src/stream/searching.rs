@@ -33,6 +33,7 @@ impl Translator {
     /// A search found something, or nothing.
     pub(super) fn found(&mut self, call_id: &str, names: &[ToolName]) {
         let names: Vec<String> = names.iter().map(ToolName::to_string).collect();
+        self.loaded.extend(names.iter().cloned());
         if let Some(search) = self.searches.get_mut(call_id) {
             search.found = Some(names);
         } else if let Some(unsaid) = &mut self.unsaid {

@@ -32,6 +32,8 @@ pub(crate) struct Snapshot {
     #[serde(default)]
     searches: HashMap<String, Search>,
     #[serde(default)]
+    loaded: Vec<String>,
+    #[serde(default)]
     unsaid: Option<Unsaid>,
     pending: HashMap<String, ItemStatus>,
     unexecuted: Vec<(String, CallOutput)>,
@@ -56,6 +58,7 @@ impl Translator {
             running: self.running.clone(),
             held: self.held.clone(),
             searches: self.searches.clone(),
+            loaded: self.loaded.clone(),
             unsaid: self.unsaid.clone(),
             pending: self.pending.clone(),
             unexecuted: self.unexecuted.clone(),
@@ -85,6 +88,7 @@ impl Translator {
             translator.running = snapshot.running;
             translator.held = snapshot.held;
             translator.searches = snapshot.searches;
+            translator.loaded = snapshot.loaded;
             if snapshot.unsaid.is_some() {
                 translator.unsaid = snapshot.unsaid;
             }

@@ -44,6 +44,8 @@ pub(crate) struct Translation {
     pub(crate) calls: Arc<CallLog>,
     /// The tools as their client declared them, by the name that the model calls them by.
     pub(crate) declared: Arc<HashMap<String, Declared>>,
+    /// The tools that cannot be called before they are found, by the same name.
+    pub(crate) held: HashSet<String>,
     /// What is to be remembered of searches that nobody sees; none where there are none.
     pub(crate) unsaid: Option<Unsaid>,
     pub(crate) include: Include,
@@ -72,6 +74,8 @@ pub(crate) struct Translator {
     pub(super) held: HashMap<String, HostedCall>,
     /// Searches for tools that are not over, by call id.
     pub(super) searches: HashMap<String, Search>,
+    /// What they have found.
+    pub(super) loaded: Vec<String>,
     /// What is to be remembered of searches that nobody sees.
     pub(super) unsaid: Option<Unsaid>,
     /// Calls of the client that are open, and whether their items are whole.
@@ -173,6 +177,7 @@ impl Translator {
             running: HashMap::new(),
             held: HashMap::new(),
             searches: HashMap::new(),
+            loaded: Vec::new(),
             pending: HashMap::new(),
             unexecuted: Vec::new(),
             has_answer: false,
@@ -344,6 +349,10 @@ impl Translator {
 
     fn shown(&self, name: &str) -> Option<ShownCall> {
         let shown = self.translation.tools.get(name)?.clone();
+        let is_loaded = || self.loaded.iter().any(|loaded| loaded == name);
+        if self.translation.held.contains(name) && !is_loaded() {
+            return None;
+        }
         let is_held = match shown {
             Shown::InternalSearch => return None,
             Shown::ServerSearch => true,

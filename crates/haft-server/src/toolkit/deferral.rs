@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use haft_core::{Defer, ToolDefinition};
+use haft_core::Defer;
 use serde_json::{Value, json};
 
 use crate::wire::{RequestTool, RequestToolKind};
@@ -170,14 +170,5 @@ impl Deferral {
             Origin::Loaded if !self.declared.contains_key(backend) => Defer::Never,
             Origin::Declared | Origin::Loaded => Defer::Auto,
         }
-    }
-}
-
-/// Whether a tool is held back at the beginning where tools without a wish of their own are or are not.
-pub(crate) fn is_deferred(tool: &ToolDefinition, otherwise: Defer) -> bool {
-    match tool.annotations().defer {
-        Defer::Always => true,
-        Defer::Never => false,
-        Defer::Auto => otherwise == Defer::Always,
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use haft_catalog::{BindError, Binding, Snapshot};
 use haft_core::{Defer, Owner, ToolChoice, ToolDefinition, ToolName, ToolRef};
-use haft_engine::{LoopOptions, search_tool_name};
+use haft_engine::{LoopOptions, is_held_back, search_tool_name};
 
 use crate::error::{ApiError, ErrorCode};
 use crate::history::{ToolNames, Unsaid};
@@ -26,9 +26,9 @@ use crate::stream::{HostedCall, Shown};
 use crate::wire::{RequestTool, WireChoice};
 
 use builder::Builder;
-pub(crate) use deferral::{Declared, Search, definitions};
-use deferral::{Deferral, is_deferred};
 use choice::{Lowered, Offer, lower_choice};
+use deferral::Deferral;
+pub(crate) use deferral::{Declared, Search, definitions};
 use names::{Identity, Names};
 pub(crate) use renamed::of_type;
 
@@ -121,7 +121,7 @@ impl Toolkit {
         let Lowered { choice, first } = lower_choice(ingredients.choice, &offer)?;
         let tools = builder.tools.iter().map(|(_, tool)| tool.clone());
         let binding = bind(ingredients.snapshot, tools, choice)?;
-        let decision = Decision::of(&builder, &binding, ingredients)?;
+        let decision = Decision::of(&builder, &binding, first.as_ref(), ingredients)?;
         let search = search_tool_name(&binding).map_err(|error| refused(&error.into()))?;
         let search = search.to_string();
         let shown = match builder.search {
@@ -175,7 +175,20 @@ impl Toolkit {
     /// The tools that the first request shows.
     pub(crate) fn shown_at_first(&self) -> impl Iterator<Item = &Arc<ToolDefinition>> {
         let tools = self.binding.tools_for_llm();
-        tools.filter(|tool| !is_deferred(tool, self.defer) || self.loaded.contains(tool.name()))
+        tools.filter(|tool| !self.is_held(tool))
+    }
+
+    /// Those that it does not, by the name that the model would call them by.
+    pub(crate) fn held_at_first(&self) -> HashSet<String> {
+        let tools = self.binding.tools_for_llm();
+        let held = tools.filter(|tool| self.is_held(tool));
+        held.map(|tool| tool.name().to_string()).collect()
+    }
+
+    fn is_held(&self, tool: &ToolDefinition) -> bool {
+        let choices = [Some(self.binding.choice()), self.first_choice.as_ref()];
+        !self.loaded.contains(tool.name())
+            && is_held_back(tool, choices, || self.defer == Defer::Always)
     }
 }
 
@@ -189,6 +202,7 @@ impl Decision {
     fn of(
         builder: &Builder,
         binding: &Binding,
+        first_choice: Option<&ToolChoice>,
         ingredients: &Ingredients<'_>,
     ) -> Result<Self, ApiError> {
         let options = ingredients.options;
@@ -209,9 +223,10 @@ impl Decision {
             }
             (_, said) => said,
         };
-        let mut tools = binding.tools_for_llm();
-        let is_unsaid =
-            builder.search != Search::Server && tools.any(|tool| is_deferred(tool, defer));
+        let choices = [Some(binding.choice()), first_choice];
+        let is_held =
+            |tool: &Arc<ToolDefinition>| is_held_back(tool, choices, || defer == Defer::Always);
+        let is_unsaid = builder.search != Search::Server && binding.tools_for_llm().any(is_held);
         let all = options.defer == Defer::Auto && defer == Defer::Always;
         let unsaid = is_unsaid.then(|| Unsaid {
             all,

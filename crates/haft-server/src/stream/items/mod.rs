@@ -14,8 +14,8 @@ use crate::wire::{Include, make_visible};
 use super::event::Writer;
 
 use call::OpenCall;
-pub(crate) use call::{HostedCall, SEARCH_CALL, Shown, call_item};
 pub(super) use call::search_arguments;
+pub(crate) use call::{HostedCall, SEARCH_CALL, Shown, call_item};
 pub(crate) use hosted::{HostedEnd, hosted_item};
 pub(super) use hosted::{open_hosted, tell_end};
 use message::OpenMessage;
