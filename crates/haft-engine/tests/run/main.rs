@@ -22,6 +22,7 @@ mod parallel;
 mod retries;
 mod rounds;
 mod script;
+mod searching;
 mod sections;
 mod state;
 mod tools;
