@@ -260,9 +260,14 @@ impl Expansion<'_> {
         let call_id = members.get(CALL).and_then(Value::as_str);
         let call_id = call_id.unwrap_or(&record.id);
         let call = call(call_id, &self.names.own_search(), arguments.to_string());
-        self.push_call(call, turn_of(members));
+        let turn = turn_of(members);
+        self.push_call(call, turn);
         let found = found(output, self.names);
         self.outputs.push(FunctionCallOutput::new(call_id, found));
+        if turn.is_none() {
+            // What is called next may be what was found, which was not there before.
+            self.close_turn();
+        }
     }
 
     /// A call that ran here, with what came of it.
