@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::check::call_of;
 use super::questions::{Fate, Questions};
-use super::searches::{found, searches};
+use super::searches::{WRITTEN, found, searches};
 use super::{Record, ToolNames};
 use crate::error::ApiError;
 use crate::mcp;
@@ -259,7 +259,9 @@ impl Expansion<'_> {
         };
         let call_id = members.get(CALL).and_then(Value::as_str);
         let call_id = call_id.unwrap_or(&record.id);
-        let call = call(call_id, &self.names.own_search(), arguments.to_string());
+        let written = members.get(WRITTEN).and_then(Value::as_str);
+        let arguments = written.map_or_else(|| arguments.to_string(), str::to_owned);
+        let call = call(call_id, &self.names.own_search(), arguments);
         let turn = turn_of(members);
         self.push_call(call, turn);
         let found = found(output, self.names);

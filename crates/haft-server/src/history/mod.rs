@@ -19,7 +19,7 @@ use crate::error::{ApiError, ErrorCode};
 pub(crate) use check::{call_of, verify};
 pub(crate) use expand::{CALL, Expanded, TURN, expand};
 pub(crate) use questions::not_found;
-pub(crate) use searches::FOUND;
+pub(crate) use searches::{FOUND, WRITTEN};
 pub(crate) use unsaid::{DEFERRAL, Unsaid, take_unsaid};
 
 /// What the model calls tools that items name in the client's words.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::answer::Placing as _;
 use super::items::{self, SEARCH_CALL, search_arguments};
 use super::translator::Translator;
-use crate::history::{CALL, FOUND, TURN, Unsaid};
+use crate::history::{CALL, FOUND, TURN, Unsaid, WRITTEN};
 use crate::toolkit::definitions;
 
 /// A search that is not over.
@@ -53,6 +53,7 @@ impl Translator {
         };
         self.add_search_item("tsc", call_id, SEARCH_CALL, |item| {
             item["arguments"] = search_arguments(&arguments);
+            item[WRITTEN] = arguments.into();
         });
         let declared = &self.translation.declared;
         let tools = definitions(found.iter().filter_map(|name| declared.get(name)));

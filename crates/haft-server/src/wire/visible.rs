@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::request::Include;
-use crate::history::{CALL, DEFERRAL, FOUND, TURN};
+use crate::history::{CALL, DEFERRAL, FOUND, TURN, WRITTEN};
 
 /// A stored item as its owner sees it; the bytes of the store where nothing has to change.
 pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawValue> {
@@ -33,8 +33,9 @@ pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawVa
 /// Makes an item what its owner may see; `id` is its id if it does not say one itself.
 pub(crate) fn make_visible(item: &mut Map<String, Value>, id: &str, include: Include) {
     if item.shift_remove(TURN).is_some() {
-        item.shift_remove(CALL);
-        item.shift_remove(FOUND);
+        for mark in [CALL, FOUND, WRITTEN] {
+            item.shift_remove(mark);
+        }
     }
     item.shift_remove(DEFERRAL);
     if item.get("type").is_none_or(Value::is_null) {
