@@ -46,7 +46,7 @@ enum Command {
         #[command(flatten)]
         options: select::Options,
     },
-    /// Time search: {"tools", "build_p50_ms", "query_p50_ms", "query_p99_ms", …} for each number of tools.
+    /// Time search: what an index and a query cost, one line for each number of tools.
     Search {
         /// A folder with tools.jsonl and queries.jsonl; where there is none, tools are made up.
         set: PathBuf,

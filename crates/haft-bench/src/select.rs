@@ -29,7 +29,7 @@ struct Dependency {
 }
 
 #[derive(Deserialize)]
-struct Query {
+struct Case {
     id: Value,
     query: String,
     #[serde(default)]
@@ -85,11 +85,11 @@ pub(crate) struct Options {
 /// Ranks the tools of a set for each query: `k` hits, then what those depend on.
 pub(crate) fn run(folder: &Path, options: &Options) -> Result<()> {
     let set = Set::read(folder)?;
-    let mut queries: Vec<Query> = jsonl::read(&folder.join("queries.jsonl"))?;
+    let mut queries: Vec<Case> = jsonl::read(&folder.join("queries.jsonl"))?;
     for query in &mut queries {
         query.query = query.query.chars().take(MAX_QUERY_CHARS).collect();
     }
-    let meant = |query: &Query| (query.query.clone(), query.relevant.clone());
+    let meant = |query: &Case| (query.query.clone(), query.relevant.clone());
     let dense = options.embedder.as_deref().map(|name| {
         dense::named(
             name,

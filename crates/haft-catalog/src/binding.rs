@@ -305,8 +305,8 @@ impl Binding {
     ) -> Appended {
         let mut tools_now = self.inner.tools.clone();
         let mut names = self.inner.by_name.clone();
-        let mut callable = self.inner.callable.clone();
         let mut held = self.inner.held.clone();
+        let (mut callable, mut choice) = (self.inner.callable.clone(), self.inner.choice.clone());
         let (mut added, mut skipped, mut rejected) = (Vec::new(), Vec::new(), Vec::new());
         for reference in tools {
             let found = match resolve(&reference.into(), snapshot) {
@@ -326,11 +326,15 @@ impl Binding {
                     );
                     skipped.push(name);
                 } else {
-                    // haft's own tools serve the others; a subset of those does not shut them out.
-                    if let Callable::Only(allowed) = &mut callable
-                        && name.is_reserved()
-                    {
-                        allowed.push(name.clone());
+                    // haft's own tools serve the others; a subset of those does not shut them out,
+                    // here or where a provider enforces it.
+                    if is_own(&name) {
+                        if let Callable::Only(allowed) = &mut callable {
+                            allowed.push(name.clone());
+                        }
+                        if let ToolChoice::Allowed(allowed) = &mut choice {
+                            allowed.names.push(name.to_string());
+                        }
                     }
                     if held.disclose(&name) {
                         // It has been on the list all the while.
@@ -351,7 +355,7 @@ impl Binding {
                     specs: specs(&tools_now),
                     tools: tools_now,
                     by_name: names,
-                    choice: self.inner.choice.clone(),
+                    choice,
                     callable,
                     held,
                 }),
@@ -361,6 +365,14 @@ impl Binding {
             rejected,
         }
     }
+}
+
+/// Whether this is one of haft's own tools: by its usual name, or by the one that it has where a client
+/// calls a function so.
+fn is_own(name: &ToolName) -> bool {
+    let usual = name.as_str().strip_prefix("haft__");
+    let usual = usual.unwrap_or(name.as_str());
+    haft_core::RESERVED_NAMES.contains(&usual)
 }
 
 /// What became of tools that were to be appended.

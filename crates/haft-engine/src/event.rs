@@ -214,6 +214,14 @@ pub enum EventKind {
         /// The tools that are offered, in order.
         tool_names: Vec<ToolName>,
     },
+    /// A search found tools, or nothing. Told before its [`ToolInvoked`](Self::ToolInvoked); what is
+    /// new of them is offered from the next request on.
+    ToolsFound {
+        /// The call of the search.
+        call_id: String,
+        /// The names of what was found, best first, also of what was loaded before.
+        tool_names: Vec<ToolName>,
+    },
     /// Tools were added to the running conversation.
     ToolsInjected {
         /// The names that are new, in order.

@@ -40,7 +40,8 @@ mod texts;
 pub use answer::OnMismatch;
 pub use detect::{LoopDetection, LoopDetector};
 pub use disclosure::{
-    HostError, ReadSectionResult, ToolFinder, VisibilityChange, search_tools_definition,
+    HostError, ReadSectionResult, ToolFinder, VisibilityChange, is_held_back, search_tool_name,
+    search_tools_definition,
 };
 pub use driver::Step;
 pub use event::{EventKind, RunContext, RunEvent};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use haft_catalog::Binding;
 use haft_core::Defer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -116,6 +117,25 @@ impl LoopOptions {
             MIB
         };
         self.max_result_bytes.unwrap_or(by_default)
+    }
+
+    /// So many tools are never too many to be shown at once.
+    pub const FEW_TOOLS: usize = 10;
+
+    /// Whether `auto` holds these tools back: their definitions take too much of what the model's context
+    /// holds, or there are more of them than may be.
+    pub fn defers(&self, tools: &Binding, context_tokens: Option<u64>) -> bool {
+        /// What a context is taken to hold if nobody knows.
+        const CONTEXT_TOKENS: u64 = 200_000;
+        if tools.len() <= Self::FEW_TOOLS {
+            return false;
+        }
+        if self.defer_above.is_some_and(|count| tools.len() > count) {
+            return true;
+        }
+        let context = context_tokens.unwrap_or(CONTEXT_TOKENS);
+        let room = context.saturating_mul(u64::from(self.defer_percent)) / 100;
+        u64::try_from(tools.estimated_tokens()).unwrap_or(u64::MAX) > room
     }
 
     /// The name of a limit that is zero, with which nothing could run; none if all can be used.

@@ -6,8 +6,10 @@ use serde_json::Value;
 use crate::app::{App, Caller, ConversationLock, store_failed};
 use crate::compaction::{Piece, Unfolding, unfold};
 use crate::error::{ApiError, ErrorCode};
-use crate::history::Record;
-use crate::wire::{BoundedSchemas, CreateRequest, InputItem, RequestTool, Vocabulary};
+use crate::history::{Record, Unsaid, take_unsaid};
+use crate::wire::{
+    BoundedSchemas, CreateRequest, InputItem, RequestTool, RequestToolKind, Vocabulary,
+};
 
 /// Everything that a model is to know, and where it came from.
 pub(crate) struct Context {
@@ -175,8 +177,22 @@ impl App {
 impl Context {
     /// The tools that its items brought, oldest first.
     pub(crate) fn loaded(&self) -> Vec<RequestTool> {
-        let pieces = self.pieces.iter();
-        pieces.flat_map(|piece| piece.tools.clone()).collect()
+        let tools = self.pieces.iter().flat_map(|piece| {
+            let is_found = piece.is_found_here();
+            let tools = piece.tools.iter().cloned();
+            tools.map(move |mut tool| {
+                if let RequestToolKind::Mcp(entry) = &mut tool.kind {
+                    entry.is_found = is_found;
+                }
+                tool
+            })
+        });
+        tools.collect()
+    }
+
+    /// What the conversation remembers of tools that were held back without a word.
+    pub(crate) fn unsaid(&self) -> Option<Unsaid> {
+        Unsaid::of(self.pieces.iter().map(|piece| &piece.unsaid))
     }
 }
 
@@ -196,9 +212,12 @@ fn inherited_pieces(records: &[Record], words: &Vocabulary<'_>) -> Result<Vec<Pi
         };
         let tools = tools.unwrap_or(Value::Array(Vec::new()));
         let place = record.param.as_deref().unwrap_or("previous_response_id");
+        let mut record = record.clone();
+        let unsaid = take_unsaid(&mut record.item);
         Ok(Piece {
             tools: RequestTool::read_list(tools, place, words)?,
-            ..Piece::new(record.clone())
+            unsaid,
+            ..Piece::new(record)
         })
     });
     pieces.collect()

@@ -150,6 +150,7 @@ impl Durable {
                 ..
             } | EventKind::ToolCallsRequested { .. }
                 | EventKind::ApprovalRequested { .. }
+                | EventKind::ToolsFound { .. }
                 | EventKind::ToolInvoked { .. }
         );
         self.is_holding |= is_about_calls;

@@ -3,7 +3,9 @@
 //! Text counts by its bytes, media by the piece: the bytes of an image say nothing about what it
 //! costs. What only its provider can read, such as encrypted reasoning, counts nothing.
 
-use haft_core::{CallOutput, ContentPart, Conversation, Item, ToolSpecs};
+use std::sync::Arc;
+
+use haft_core::{CallOutput, ContentPart, Conversation, Item, ToolDefinition};
 use serde_json::{Map, Value};
 
 /// Bytes per token of usual text.
@@ -47,10 +49,8 @@ pub(crate) fn tokens_of_item(item: &Item) -> u64 {
 }
 
 /// The tokens of the tools that go along.
-pub(crate) fn tokens_of_tools(tools: &ToolSpecs) -> u64 {
-    let definitions = tools
-        .iter()
-        .map(|tool| tool.definition().to_json().to_string());
+pub(crate) fn tokens_of_tools<'t>(tools: impl Iterator<Item = &'t Arc<ToolDefinition>>) -> u64 {
+    let definitions = tools.map(|tool| tool.to_json().to_string());
     definitions.map(|text| PER_ITEM + tokens_of(&text)).sum()
 }
 

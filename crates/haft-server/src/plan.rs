@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use haft_core::{
-    Cancel, Conversation, Defer, Item, Model, ModelOptions, Owner, Streaming, SuspendAlways,
-    ToolContext,
+    Cancel, Conversation, Item, Model, ModelOptions, Owner, Streaming, SuspendAlways, ToolContext,
 };
 use haft_engine::{LoopOptions, OnMismatch, Run, Session};
 use haft_mcp::CallLog;
@@ -75,23 +74,26 @@ impl Plan {
         servers: &[ListedServer],
     ) -> Result<(Self, Translator), ApiError> {
         let entry = app.models.find(request.model.as_deref())?;
-        let toolkit = Toolkit::build(&Ingredients {
+        let loaded = context.loaded();
+        let mut toolkit = Toolkit::build(&Ingredients {
             tools: &request.tools,
-            loaded: &context.loaded(),
+            loaded: &loaded,
             choice: &request.tool_choice,
             snapshot: &app.catalog.snapshot(),
             owner: &caller.owner,
             unsupported: app.options.unsupported_tools,
             mcp: servers,
-            repairs: app.options.loop_options.repair,
+            options: &app.options.loop_options,
+            context_tokens: entry.model.capabilities().context_tokens,
+            unsaid: context.unsaid(),
         })?;
         let records = context.pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
         let takes_images = entry.model.capabilities().image_input;
         let expanded = expand(&records, &toolkit, takes_images)?;
         verify(&expanded.answered(), &records)?;
+        toolkit.load_called(calls(&expanded.items));
         let questions = app.keys.question_ids(caller.owner.as_str());
-        let loaded = context.loaded();
         let questions = questions.at(request.tools.iter().chain(&loaded).filter_map(place_of));
         let allowed = allowed(&expanded, &toolkit, &questions)?;
         let is_asked = request.generate && !context.compacts_now;
@@ -117,6 +119,9 @@ impl Plan {
         let translation = Translation {
             tools: toolkit.shown.clone(),
             asking: toolkit.asking.clone(),
+            declared: Arc::clone(&toolkit.declared),
+            held: toolkit.held_at_first(),
+            unsaid: toolkit.unsaid.clone(),
             questions: Some(questions),
             calls: Arc::clone(&calls),
             include: request.include,
@@ -197,7 +202,8 @@ impl Plan {
     fn fixed_tokens(&self) -> u64 {
         let instructions = self.instructions.as_deref().map_or(0, tokens_of);
         let queued: u64 = self.queued.iter().map(tokens_of_item).sum();
-        instructions + queued + tokens_of_tools(self.toolkit.binding.specs())
+        let note = self.toolkit.search_note.as_deref().map_or(0, tokens_of);
+        instructions + queued + note + tokens_of_tools(self.toolkit.shown_at_first())
     }
 
     /// As much of a conversation as fits into the model: the oldest turns go if the request lets
@@ -270,7 +276,8 @@ impl Plan {
             .approver(SuspendAlways)
             .binding(self.toolkit.binding.clone())
             .options(self.options.clone())
-            .defer(Defer::Never)
+            .defer(self.toolkit.defer)
+            .loaded(self.toolkit.loaded.iter().cloned())
             .model_options(self.model_options.clone())
             .cancel(self.cancel.clone())
             // A client's calls are its own to judge (`open-responses.md` §5.4).
@@ -278,6 +285,9 @@ impl Plan {
             .request_id(&*self.request_id);
         if let Some(instructions) = &self.instructions {
             run = run.instructions(instructions.as_str());
+        }
+        if let Some(note) = &self.toolkit.search_note {
+            run = run.search_note(note.as_str());
         }
         if let Some(choice) = &self.toolkit.first_choice {
             run = run.first_choice(choice.clone());
@@ -292,6 +302,14 @@ impl Plan {
         }
         run
     }
+}
+
+/// The names of tools that were called, in order.
+fn calls(items: &[Item]) -> impl Iterator<Item = &str> {
+    items.iter().filter_map(|item| match item {
+        Item::FunctionCall(call) => Some(call.name.as_str()),
+        _ => None,
+    })
 }
 
 /// The lists of tools that the history does not know yet.

@@ -20,4 +20,5 @@ pub(crate) use memory::{Deferral, Picked};
 pub(crate) use pick::Pick;
 pub(crate) use search::{Found, SEARCH_TOOLS};
 pub(crate) use section::{FrozenPrompt, Opens, PromptSource};
-pub(crate) use toolset::{FEW, Parts, Showing, Toolset};
+pub(crate) use toolset::{Parts, Showing, Toolset};
+pub use toolset::{is_held_back, search_tool_name};

@@ -51,12 +51,13 @@ pub(crate) struct Found {
     pub(crate) tools: Vec<ToolName>,
 }
 
-/// The tool that searches with this finder.
+/// The tool that searches with this finder. The note comes behind its description.
 pub(crate) fn search_tools(
     name: &ToolName,
     finder: Arc<dyn ToolFinder>,
+    note: Option<&str>,
 ) -> Result<Arc<dyn ToolObject>, DefinitionError> {
-    let definition = definition(name.as_str())?;
+    let definition = definition(name.as_str(), note)?;
     Ok(dynamic_tool(definition, move |arguments, context| {
         let finder = Arc::clone(&finder);
         async move { search(arguments, &*finder, &context).await }
@@ -65,12 +66,17 @@ pub(crate) fn search_tools(
 
 /// `search_tools` as models see it, for those who want to know what it costs.
 pub fn search_tools_definition() -> Result<Arc<ToolDefinition>, DefinitionError> {
-    definition(SEARCH_TOOLS)
+    definition(SEARCH_TOOLS, None)
 }
 
-fn definition(name: &str) -> Result<Arc<ToolDefinition>, DefinitionError> {
-    ToolDefinition::builder(name)
-        .description(DESCRIPTION)
+fn definition(name: &str, note: Option<&str>) -> Result<Arc<ToolDefinition>, DefinitionError> {
+    let described = ToolDefinition::builder(name);
+    let described = match note {
+        None => described.description(DESCRIPTION),
+        // Others may have written it.
+        Some(note) => described.foreign_description(format!("{DESCRIPTION}\n\n{note}")),
+    };
+    described
         .parameters(json!({
             "type": "object",
             "properties": {

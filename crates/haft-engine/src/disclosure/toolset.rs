@@ -18,12 +18,6 @@ use super::memory::{Deferral, Picked};
 use super::pick::{self, PICK_TOOLS, pick_tools};
 use super::search::{SEARCH_TOOLS, ToolFinder, search_tools};
 
-/// How many tools are too few to be held back by themselves.
-pub(crate) const FEW: usize = 10;
-
-/// What a model's context is taken to hold if nobody knows, in tokens.
-const CONTEXT_TOKENS: u64 = 200_000;
-
 /// What of a run's tools is shown when.
 #[derive(Clone, Default)]
 pub(crate) struct Showing {
@@ -33,6 +27,8 @@ pub(crate) struct Showing {
     pub(crate) keeps_picks: bool,
     /// Who searches; by words in this process if nobody is given.
     pub(crate) finder: Option<Arc<dyn ToolFinder>>,
+    /// What the model reads behind the description of the search.
+    pub(crate) search_note: Option<Arc<str>>,
 }
 
 /// What a toolset is made of.
@@ -52,7 +48,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) first_choice: Option<&'a ToolChoice>,
     /// How the model gets to see what is held back.
     pub(crate) loading: Loading,
-    /// What earlier runs of the conversation have loaded.
+    /// What earlier runs of the conversation have loaded. It comes last, in this order, whether it would
+    /// be held back now or not: what was sent before does not move.
     pub(crate) loaded: Vec<ToolName>,
     /// Those of them that no output of the conversation refers to.
     pub(crate) unreferenced: Vec<ToolName>,
@@ -106,15 +103,21 @@ impl Toolset {
     /// The tools at the beginning of a run.
     pub(crate) fn open(parts: Parts<'_>) -> Result<Self, BindError> {
         let binding = parts.binding;
-        let search = own_name(SEARCH_TOOLS, binding)?;
-        let held = match parts.loading {
+        let search = search_tool_name(binding)?;
+        let deferred = match parts.loading {
             Loading::Listed => binding.with_held(&search, |tool| parts.holds_back(tool)),
             Loading::Searched => binding.with_searched(|tool| parts.leaves_to_provider(tool)),
             Loading::Referenced => {
                 binding.with_referenced(&search, |tool| parts.leaves_to_provider(tool))
             }
         };
-        let is_held_back = held.held().len() > 0;
+        let is_held_back = deferred.held().len() > 0;
+        let held = match parts.loading {
+            Loading::Listed => {
+                deferred.with_held(&search, |tool| parts.loaded.contains(tool.name()))
+            }
+            Loading::Searched | Loading::Referenced => deferred.clone(),
+        };
         let shown = held.specs().iter();
         let shown = shown.filter(|spec| !spec.loading().is_deferred());
         let among = shown.map(|spec| spec.definition().name().clone());
@@ -130,8 +133,9 @@ impl Toolset {
         own.extend(parts.read_section);
         if is_held_back {
             let finder = parts.showing.finder.clone();
-            let finder = finder.unwrap_or_else(|| Arc::new(LexicalFinder::over(&held)));
-            own.push(search_tools(&search, finder)?);
+            let finder = finder.unwrap_or_else(|| Arc::new(LexicalFinder::over(&deferred)));
+            let note = parts.showing.search_note.as_deref();
+            own.push(search_tools(&search, finder, note)?);
         }
         own.extend(parts.recall);
         if let Some(picking) = &picking {
@@ -236,18 +240,12 @@ impl Picking {
 impl Parts<'_> {
     /// Whether a tool is held back at the beginning.
     fn holds_back(&self, tool: &ToolDefinition) -> bool {
-        if tool.name().is_reserved() || self.is_chosen(tool.name()) {
-            return false;
-        }
-        match tool.annotations().defer {
+        let choices = [Some(self.binding.choice()), self.first_choice];
+        is_held_back(tool, choices, || match self.options.defer {
             Defer::Always => true,
             Defer::Never => false,
-            Defer::Auto => match self.options.defer {
-                Defer::Always => true,
-                Defer::Never => false,
-                Defer::Auto => self.has_too_many(),
-            },
-        }
+            Defer::Auto => self.has_too_many(),
+        })
     }
 
     /// Whether a tool is held back by the provider. What was loaded before and is not to be found in the
@@ -256,22 +254,13 @@ impl Parts<'_> {
         self.holds_back(tool) && !self.unreferenced.contains(tool.name())
     }
 
-    fn is_chosen(&self, name: &ToolName) -> bool {
-        let choices = [Some(self.binding.choice()), self.first_choice];
-        choices.into_iter().flatten().any(|choice| match choice {
-            ToolChoice::Function(chosen) => name.as_str() == chosen,
-            ToolChoice::Allowed(allowed) => allowed.names.iter().any(|one| one == name.as_str()),
-            _ => false,
-        })
-    }
-
     /// Decided once for a conversation, at its first request.
     fn has_too_many(&self) -> bool {
         let known = self.state.get::<Deferral>();
         if let Ok(Some(decided)) = known.map(|deferral| deferral.too_many) {
             return decided;
         }
-        let too_many = is_too_much(self.binding, self.options, self.context_tokens);
+        let too_many = self.options.defers(self.binding, self.context_tokens);
         let noted = self.state.update::<Deferral>(|deferral| {
             deferral.too_many = Some(too_many);
         });
@@ -282,27 +271,35 @@ impl Parts<'_> {
     }
 }
 
-/// Whether the definitions of a binding take too much of a model's context.
-pub(crate) fn is_too_much(
-    binding: &Binding,
-    options: &LoopOptions,
-    context_tokens: Option<u64>,
+/// Whether a tool is held back when a run begins: under the choice that holds and the one that holds until
+/// a tool has run, and where `otherwise` says what becomes of tools that say nothing about it.
+pub fn is_held_back(
+    tool: &ToolDefinition,
+    choices: [Option<&ToolChoice>; 2],
+    otherwise: impl FnOnce() -> bool,
 ) -> bool {
-    if binding.len() <= FEW {
-        return false;
+    let name = tool.name().as_str();
+    let [choice, first] = choices;
+    let is_among = |choice: &ToolChoice| match choice {
+        ToolChoice::Function(chosen) => name == chosen,
+        ToolChoice::Allowed(allowed) => allowed.names.iter().any(|one| one == name),
+        _ => false,
+    };
+    // What has to be called now cannot be searched for.
+    let is_forced = matches!(choice, Some(ToolChoice::Function(chosen)) if name == chosen)
+        || first.is_some_and(is_among);
+    match tool.annotations().defer {
+        _ if tool.name().is_reserved() || is_forced => false,
+        Defer::Always => true,
+        Defer::Never => false,
+        Defer::Auto => !choice.is_some_and(is_among) && otherwise(),
     }
-    if options
-        .defer_above
-        .is_some_and(|count| binding.len() > count)
-    {
-        return true;
-    }
-    let percent = u64::from(options.defer_percent);
-    let room = context_tokens
-        .unwrap_or(CONTEXT_TOKENS)
-        .saturating_mul(percent)
-        / 100;
-    u64::try_from(binding.estimated_tokens()).unwrap_or(u64::MAX) > room
+}
+
+/// What the model calls the search among what is held back of these tools: `search_tools`, unless one of
+/// them is called so.
+pub fn search_tool_name(binding: &Binding) -> Result<ToolName, DefinitionError> {
+    own_name(SEARCH_TOOLS, binding)
 }
 
 /// The name of one of haft's own tools. A client's function may have it: then ours has another.

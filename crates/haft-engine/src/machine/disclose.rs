@@ -141,6 +141,14 @@ impl Machine {
         names.iter().map(ToString::to_string).collect()
     }
 
+    /// What a search found.
+    pub(super) fn found_by(&self, call: &BatchCall) -> Vec<ToolName> {
+        match self.asked(call) {
+            Some(Asked::Search(found)) => found.tools,
+            _ => Vec::new(),
+        }
+    }
+
     fn inject_section(&mut self, read: &ReadSectionResult) {
         let Some(source) = self.environment.prompt.clone() else {
             return;

@@ -13,9 +13,7 @@ use haft_hydrate::{Hydrator, JsonSchemaFactory};
 use serde_json::Value;
 
 use crate::answer::AnswerContract;
-use crate::disclosure::{
-    Deferral, FEW, FrozenPrompt, Opens, Parts, PromptSource, Showing, Toolset,
-};
+use crate::disclosure::{Deferral, FrozenPrompt, Opens, Parts, PromptSource, Showing, Toolset};
 use crate::event::RunContext;
 use crate::executor::Executors;
 use crate::feedback::Feedback;
@@ -136,7 +134,7 @@ impl Environment {
         self.binding.tools_for_llm().any(defers(Defer::Always))
             || match self.options.defer {
                 Defer::Always => !self.binding.is_empty(),
-                Defer::Auto => self.binding.len() > FEW,
+                Defer::Auto => self.binding.len() > LoopOptions::FEW_TOOLS,
                 Defer::Never => false,
             }
     }

@@ -309,6 +309,13 @@ impl Machine {
             record.duration_ms = duration_ms;
             output_mismatch = record.output_mismatch;
         }
+        if success && self.tools.is_search(&call.item.name) {
+            let event = EventKind::ToolsFound {
+                call_id: call.item.call_id.clone(),
+                tool_names: self.found_by(call),
+            };
+            self.emit(event);
+        }
         self.emit(EventKind::ToolInvoked {
             tool_name: call.item.name.clone(),
             call_id: call.item.call_id.clone(),

@@ -103,8 +103,14 @@ impl Run {
         self
     }
 
+    /// What the model reads behind the description of `search_tools`: what there is to be found.
+    pub fn search_note(mut self, note: impl Into<Arc<str>>) -> Self {
+        self.environment.showing.search_note = Some(note.into());
+        self
+    }
+
     /// Tools that the conversation has loaded before, in order: for hosts that keep conversations and
-    /// no sessions.
+    /// no sessions. They come behind all others, also those that would not be held back now.
     pub fn loaded(mut self, tools: impl IntoIterator<Item = ToolName>) -> Self {
         self.loaded.extend(tools);
         self

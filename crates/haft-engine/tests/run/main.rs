@@ -17,6 +17,7 @@ mod executors;
 mod hostile;
 mod journal;
 mod limits;
+mod loading;
 mod one_shot;
 mod parallel;
 mod picking;

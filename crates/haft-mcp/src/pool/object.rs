@@ -84,9 +84,20 @@ impl McpTool {
         self.with_approval(false)
     }
 
+    /// The same tool, held back until somebody searches for it, or not.
+    #[must_use]
+    pub fn with_defer(&self, defer: haft_core::Defer) -> Self {
+        let word = serde_json::to_value(defer).unwrap_or_default();
+        self.annotated("defer", word)
+    }
+
     fn with_approval(&self, asks: bool) -> Self {
+        self.annotated("x-needs-approval", asks.into())
+    }
+
+    fn annotated(&self, key: &str, value: Value) -> Self {
         let mut json = self.definition.to_json();
-        json["annotations"]["x-needs-approval"] = asks.into();
+        json["annotations"][key] = value;
         match ToolDefinition::from_json(json) {
             Ok(definition) => Self {
                 definition: Arc::new(definition.of_kind(ToolKind::Mcp)),
@@ -139,6 +150,7 @@ fn definition(
         open_world: fears(tool.hints.open_world),
         timeout_ms: Some(total.saturating_add(GRACE_MS)),
         origin: Some(tool.name.clone()),
+        defer: settings.deferral(&tool.name).into(),
         extra,
         ..Annotations::default()
     };

@@ -197,6 +197,16 @@ pub enum Defer {
     Never,
 }
 
+impl From<Defer> for haft_core::Defer {
+    fn from(defer: Defer) -> Self {
+        match defer {
+            Defer::Auto => Self::Auto,
+            Defer::Always => Self::Always,
+            Defer::Never => Self::Never,
+        }
+    }
+}
+
 /// What becomes of tools that changed since they were first seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -289,6 +299,12 @@ impl ServerSettings {
             .as_ref()
             .is_none_or(|allowed| allowed.iter().any(|name| name == raw));
         is_allowed && !self.deny.iter().any(|name| name == raw)
+    }
+
+    /// Whether this tool is held back until searched for.
+    pub fn deferral(&self, raw: &str) -> Defer {
+        let own = self.tools.get(raw).and_then(|tool| tool.defer);
+        own.unwrap_or(self.defer)
     }
 
     /// The limits of a call of this tool: idle and in all.

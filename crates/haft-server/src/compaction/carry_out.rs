@@ -94,6 +94,7 @@ impl Compaction {
             division.kept,
             division.covers,
         );
+        let compacted = compacted.remembering(division.unsaid);
         let sealed = compacted.seal(keys, owner)?;
         // The same as when the item comes back.
         let item = haft_core::Item::Other(item_of("", &sealed));

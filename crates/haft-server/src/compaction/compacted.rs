@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::piece::{Origin, Piece};
 use crate::error::{ApiError, ErrorCode};
-use crate::history::Record;
+use crate::history::{Record, Unsaid};
 use crate::sealed::{SealError, SealingKeys};
 use crate::wire::{RequestTool, Vocabulary, new_id};
 
@@ -31,6 +31,9 @@ pub(super) struct Compacted {
     pub(super) summary: String,
     /// The tools that were loaded.
     pub(super) tools: Vec<Value>,
+    /// What was loaded without a word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) unsaid: Option<Unsaid>,
     /// Items that are kept as they were, behind the summary.
     pub(super) kept: Vec<Item>,
     /// The digests of all items that this stands for.
@@ -50,9 +53,15 @@ impl Compacted {
             host,
             summary,
             tools,
+            unsaid: None,
             kept,
             covers,
         }
+    }
+
+    /// The same, which remembers what was loaded without a word.
+    pub(super) fn remembering(self, unsaid: Option<Unsaid>) -> Self {
+        Self { unsaid, ..self }
     }
 
     /// Its sealed form.
@@ -135,7 +144,7 @@ impl Compacted {
         param: &str,
         words: &Vocabulary<'_>,
     ) -> Result<Option<Piece>, ApiError> {
-        if self.tools.is_empty() {
+        if self.tools.is_empty() && self.unsaid.is_none() {
             return Ok(None);
         }
         let list = Value::Array(self.tools.clone());
@@ -156,6 +165,7 @@ impl Compacted {
         Ok(Some(Piece {
             record,
             tools,
+            unsaid: self.unsaid.clone(),
             origin: Origin::Kept(digest),
         }))
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::piece::{Origin, Piece};
 use crate::estimate::tokens_of_item;
-use crate::history::call_of;
+use crate::history::{Unsaid, call_of};
 
 /// Who keeps the user's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub(super) struct Division {
     pub(super) host: Vec<Item>,
     /// The tools that were loaded.
     pub(super) tools: Vec<Value>,
+    /// What was loaded without a word.
+    pub(super) unsaid: Option<Unsaid>,
     /// What is kept word for word, in order.
     pub(super) kept: Vec<Item>,
     /// The places of what stays outside.
@@ -53,6 +55,7 @@ pub(super) fn divide(pieces: &[Piece], scope: Scope) -> Division {
     };
     let mut division = Division {
         tools: loaded_tools(pieces, scope),
+        unsaid: Unsaid::of(pieces.iter().map(|piece| &piece.unsaid)),
         ..Division::default()
     };
     for (at, piece) in pieces.iter().enumerate() {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::digest::digest;
-use crate::history::Record;
+use crate::history::{Record, Unsaid};
 use crate::wire::RequestTool;
 
 /// An item of the context, with what it brings along.
@@ -12,6 +12,8 @@ pub(crate) struct Piece {
     pub(crate) record: Record,
     /// The tools that it loads, secrets included where the client just sent them.
     pub(crate) tools: Vec<RequestTool>,
+    /// What was loaded without a word by the time that it was stored.
+    pub(crate) unsaid: Option<Unsaid>,
     pub(crate) origin: Origin,
 }
 
@@ -32,8 +34,15 @@ impl Piece {
         Self {
             record,
             tools: Vec::new(),
+            unsaid: None,
             origin: Origin::Itself,
         }
+    }
+
+    /// Whether it tells what this server found.
+    pub(crate) fn is_found_here(&self) -> bool {
+        let is_client = self.member("execution").and_then(Value::as_str) == Some("client");
+        self.kind() == "tool_search_output" && !is_client
     }
 
     /// What the item that it comes from is known by.

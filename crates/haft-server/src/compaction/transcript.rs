@@ -92,7 +92,11 @@ impl Writer<'_> {
                 Some(output) => self.line("output", &shortened(&output.to_string())),
                 None => {}
             },
-            "additional_tools" | "configuration_update" | "mcp_list_tools" | "compaction" => {}
+            "additional_tools"
+            | "configuration_update"
+            | "mcp_list_tools"
+            | "tool_search_output"
+            | "compaction" => {}
             kind => {
                 let told = piece.member("output").map(|output| match output {
                     Value::String(text) => shortened(text),

@@ -128,9 +128,7 @@ fn listed(server: &Server, tool: &ToolDef, name: &str) -> ListedTool {
     let hints: Map<String, Value> = hints.collect();
     listed.annotations = (!hints.is_empty()).then_some(hints);
     listed.meta.clone_from(&tool.meta);
-    let settings = server.settings();
-    let own = settings.tools.get(&tool.name).and_then(|it| it.defer);
-    listed.always_listed = own.unwrap_or(settings.defer) == Defer::Never;
+    listed.always_listed = server.settings().deferral(&tool.name) == Defer::Never;
     listed
 }
 

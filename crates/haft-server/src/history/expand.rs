@@ -1,6 +1,6 @@
 //! Items become calls and outputs that a model can read.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use haft_core::{
     CallOutput, Conversation, FunctionCall, FunctionCallOutput, Item, ItemStatus, Role,
@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::check::call_of;
 use super::questions::{Fate, Questions};
+use super::searches::{WRITTEN, found, searches};
 use super::{Record, ToolNames};
 use crate::error::ApiError;
 use crate::mcp;
@@ -69,6 +70,7 @@ pub(crate) fn expand(
     let mut expansion = Expansion {
         records,
         questions: Questions::of(records)?,
+        searches: searches(records),
         expanded: Expanded::default(),
         outputs: Vec::new(),
         turn: None,
@@ -76,8 +78,8 @@ pub(crate) fn expand(
         names,
         takes_images,
     };
-    for record in records {
-        expansion.add(record);
+    for (at, record) in records.iter().enumerate() {
+        expansion.add(at, record);
     }
     expansion.close_turn();
     let mut expanded = expansion.expanded;
@@ -118,6 +120,8 @@ impl Expanded {
 struct Expansion<'n> {
     records: &'n [Record],
     questions: Questions,
+    /// The searches that ran here, each with the place of what it found.
+    searches: HashMap<usize, usize>,
     expanded: Expanded,
     /// The outputs of the turn whose calls are being read.
     outputs: Vec<FunctionCallOutput>,
@@ -129,7 +133,7 @@ struct Expansion<'n> {
 }
 
 impl Expansion<'_> {
-    fn add(&mut self, record: &Record) {
+    fn add(&mut self, at: usize, record: &Record) {
         match &record.item {
             Item::FunctionCall(call) => self.add_function_call(call),
             Item::FunctionCallOutput(output) => {
@@ -138,7 +142,7 @@ impl Expansion<'_> {
                     .items
                     .push(Item::FunctionCallOutput(output.clone()));
             }
-            Item::Other(members) => self.add_other(record, members),
+            Item::Other(members) => self.add_other(at, record, members),
             item => {
                 self.close_turn();
                 self.expanded.items.push(item.clone());
@@ -183,7 +187,7 @@ impl Expansion<'_> {
         self.turn = None;
     }
 
-    fn add_other(&mut self, record: &Record, members: &Map<String, Value>) {
+    fn add_other(&mut self, at: usize, record: &Record, members: &Map<String, Value>) {
         let text = |key: &str| members.get(key).and_then(Value::as_str);
         let turn = members.get(TURN).and_then(Value::as_u64);
         let is_cut = text("status") == Some("incomplete");
@@ -212,6 +216,8 @@ impl Expansion<'_> {
                 if let Some(call_id) = text("call_id") {
                     let call = call(call_id, &self.names.search(), arguments.to_string());
                     self.push_client_call(call, turn, is_cut);
+                } else {
+                    self.add_search(at, record, &arguments);
                 }
             }
             "tool_search_output" => {
@@ -239,6 +245,30 @@ impl Expansion<'_> {
                 self.close_turn();
                 self.expanded.items.push(record.item.clone());
             }
+        }
+    }
+
+    /// A search that ran here, with what it found.
+    fn add_search(&mut self, at: usize, record: &Record, arguments: &Value) {
+        let output = self.searches.get(&at).and_then(|at| self.records.get(*at));
+        let (Some(output), Item::Other(members)) = (output, &record.item) else {
+            return;
+        };
+        let Item::Other(output) = &output.item else {
+            return;
+        };
+        let call_id = members.get(CALL).and_then(Value::as_str);
+        let call_id = call_id.unwrap_or(&record.id);
+        let written = members.get(WRITTEN).and_then(Value::as_str);
+        let arguments = written.map_or_else(|| arguments.to_string(), str::to_owned);
+        let call = call(call_id, &self.names.own_search(), arguments);
+        let turn = turn_of(members);
+        self.push_call(call, turn);
+        let found = found(output, self.names);
+        self.outputs.push(FunctionCallOutput::new(call_id, found));
+        if turn.is_none() {
+            // What is called next may be what was found, which was not there before.
+            self.close_turn();
         }
     }
 

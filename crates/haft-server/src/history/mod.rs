@@ -6,6 +6,8 @@
 mod check;
 mod expand;
 mod questions;
+mod searches;
+mod unsaid;
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +19,8 @@ use crate::error::{ApiError, ErrorCode};
 pub(crate) use check::{call_of, verify};
 pub(crate) use expand::{CALL, Expanded, TURN, expand};
 pub(crate) use questions::not_found;
+pub(crate) use searches::{FOUND, WRITTEN};
+pub(crate) use unsaid::{DEFERRAL, Unsaid, take_unsaid};
 
 /// What the model calls tools that items name in the client's words.
 pub(crate) trait ToolNames {
@@ -25,6 +29,12 @@ pub(crate) trait ToolNames {
 
     /// The client's search for tools.
     fn search(&self) -> String;
+
+    /// The search of this server.
+    fn own_search(&self) -> String;
+
+    /// A line about a tool that a search found, by the name that the model calls it by.
+    fn found(&self, name: &str) -> String;
 
     /// A tool that runs here, by its type.
     fn hosted(&self, item_type: &str) -> String;
@@ -43,6 +53,14 @@ impl ToolNames for AsWritten {
 
     fn search(&self) -> String {
         "tool_search".to_owned()
+    }
+
+    fn own_search(&self) -> String {
+        "search_tools".to_owned()
+    }
+
+    fn found(&self, name: &str) -> String {
+        name.to_owned()
     }
 
     fn hosted(&self, item_type: &str) -> String {

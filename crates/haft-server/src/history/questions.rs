@@ -131,6 +131,8 @@ impl Questions {
                     None => self.model_speaks(),
                 }
             }
+            // This server's own word.
+            "tool_search_output" if text("execution") != Some("client") => {}
             kind if kind.ends_with("_output") => self.has_client_spoken = true,
             "custom_tool_call" | "tool_search_call" => self.model_speaks(),
             _ => {}

@@ -150,3 +150,60 @@ fn calls_beside_a_question_belong_to_its_turn() {
     assert_eq!(expanded.carried.len(), 1);
     assert_eq!(shapes(&expanded.queued), ["thanks"]);
 }
+
+fn searches(id: &str) -> Value {
+    json!({"type": "tool_search_call", "id": id, "call_id": null, "execution": "server",
+        "arguments": {"query": "x"}})
+}
+
+fn finds(tools: &Value) -> Value {
+    json!({"type": "tool_search_output", "call_id": null, "execution": "server", "tools": tools})
+}
+
+#[test]
+fn a_search_of_this_server_is_a_call_and_what_it_found() {
+    let crm =
+        json!({"type": "namespace", "name": "crm", "tools": [{"type": "function", "name": "a"}]});
+    let air = json!({"type": "mcp", "server_label": "air", "allowed_tools": ["find", "book"]});
+    let sent = [
+        user("go"),
+        searches("tsc_1"),
+        finds(&json!([crm, air, {"type": "haft:clock"}])),
+        searches("tsc_2"),
+        finds(&json!([])),
+        says("done"),
+    ];
+    let expanded = read(&[], &sent).unwrap();
+    assert_eq!(
+        shapes(&expanded.items),
+        [
+            "go",
+            "call tsc_1",
+            "output tsc_1 a\nfind\nbook\nhaft:clock",
+            "call tsc_2",
+            "output tsc_2 No tool found.",
+            "done"
+        ]
+    );
+    assert!(expanded.answered().verify().is_ok());
+}
+
+#[test]
+fn a_search_that_has_no_end_and_an_end_without_a_search_are_nothing() {
+    let sent = [
+        user("go"),
+        finds(&json!([])),
+        searches("tsc_1"),
+        says("done"),
+    ];
+    let expanded = read(&[], &sent).unwrap();
+    assert_eq!(shapes(&expanded.items), ["go", "done"]);
+}
+
+#[test]
+fn what_this_server_found_is_no_word_of_the_client() {
+    let stored = [user("go"), asks("q"), searches("tsc_1"), finds(&json!([]))];
+    let expanded = read(&stored, &[answers("q", true)]).unwrap();
+    assert_eq!(expanded.carried.len(), 1);
+    assert!(expanded.answered().verify().is_ok());
+}

@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use haft_core::Item;
 use serde_json::{Value, json};
 
@@ -201,7 +202,9 @@ async fn plan(
     context: Context,
     patience: Patience,
 ) -> Result<(Plan, Translator, Context), ApiError> {
-    let servers = app.mcp_servers(caller, request, &context, patience).await?;
+    // Boxed, because the type of all that it waits for is too deep for the compiler.
+    let servers = app.mcp_servers(caller, request, &context, patience);
+    let servers = servers.boxed().await?;
     if request.tools.len() + context.pieces.len() < LARGE {
         let (plan, translator) = Plan::make(app, caller, request, &context, &servers)?;
         return Ok((plan, translator, context));

@@ -9,7 +9,7 @@ use haft_mcp::{Guest, Label, NotAllowed, Server, ServerTools, SystemResolver, To
 use crate::app::{App, Caller};
 use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
-use crate::toolkit::is_client_search;
+use crate::toolkit::Search;
 use crate::wire::{CreateRequest, McpAddress, McpEntry, RequestTool, RequestToolKind};
 
 /// How many servers one request may name.
@@ -134,7 +134,7 @@ fn entries<'r>(
     declared: &'r [RequestTool],
     loaded: &'r [RequestTool],
 ) -> Vec<(&'r str, &'r McpEntry)> {
-    let has_client_search = declared.iter().chain(loaded).any(is_client_search);
+    let has_client_search = Search::of(declared.iter().chain(loaded)) == Search::Client;
     let mut entries: Vec<(&str, &McpEntry)> = Vec::new();
     for tool in declared.iter().chain(loaded) {
         let RequestToolKind::Mcp(entry) = &tool.kind else {
@@ -149,6 +149,8 @@ fn entries<'r>(
             .iter_mut()
             .find(|(_, own)| own.label == entry.1.label)
         {
+            // What was found says nothing about where it is.
+            Some(_) if entry.1.is_found => {}
             Some(earlier) => *earlier = entry,
             None => entries.push(entry),
         }

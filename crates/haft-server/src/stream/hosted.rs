@@ -55,8 +55,10 @@ impl Translator {
     /// Nothing comes behind an item that was cut off. What is still held back then never ran, and nobody was asked
     /// about it.
     pub(super) fn drop_held_behind_cut(&mut self) {
-        if !self.held.is_empty() && self.has_cut_item() {
+        let is_any = !self.held.is_empty() || !self.searches.is_empty();
+        if is_any && self.has_cut_item() {
             self.held.clear();
+            self.searches.clear();
         }
     }
 

@@ -10,6 +10,7 @@ mod event;
 mod frame;
 mod hosted;
 mod items;
+mod searching;
 mod snapshot;
 mod translator;
 

@@ -14,7 +14,9 @@ use serde_json::Value;
 use super::answer::Answer;
 use super::event::WireEvent;
 use super::items::{HostedCall, OutputItem};
+use super::searching::Search;
 use super::translator::{Output, Running, Translator};
+use crate::history::Unsaid;
 use crate::wire::{ResponseResource, ResponseStatus};
 
 /// How far a translation has come, between two answers of the model.
@@ -27,6 +29,12 @@ pub(crate) struct Snapshot {
     running: HashMap<String, Running>,
     #[serde(default)]
     held: HashMap<String, HostedCall>,
+    #[serde(default)]
+    searches: HashMap<String, Search>,
+    #[serde(default)]
+    loaded: Vec<String>,
+    #[serde(default)]
+    unsaid: Option<Unsaid>,
     pending: HashMap<String, ItemStatus>,
     unexecuted: Vec<(String, CallOutput)>,
     has_answer: bool,
@@ -49,6 +57,9 @@ impl Translator {
             turn: self.turn,
             running: self.running.clone(),
             held: self.held.clone(),
+            searches: self.searches.clone(),
+            loaded: self.loaded.clone(),
+            unsaid: self.unsaid.clone(),
             pending: self.pending.clone(),
             unexecuted: self.unexecuted.clone(),
             has_answer: self.has_answer,
@@ -76,6 +87,11 @@ impl Translator {
             translator.turn = snapshot.turn;
             translator.running = snapshot.running;
             translator.held = snapshot.held;
+            translator.searches = snapshot.searches;
+            translator.loaded = snapshot.loaded;
+            if snapshot.unsaid.is_some() {
+                translator.unsaid = snapshot.unsaid;
+            }
             translator.pending = snapshot.pending;
             translator.unexecuted = snapshot.unexecuted;
             translator.has_answer = snapshot.has_answer;

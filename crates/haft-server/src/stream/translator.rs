@@ -11,8 +11,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::history::TURN;
+use crate::history::{DEFERRAL, TURN, Unsaid};
 use crate::mcp::QuestionIds;
+use crate::toolkit::Declared;
 
 use crate::wire::{
     Include, IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, UsageBody, new_id,
@@ -21,6 +22,7 @@ use crate::wire::{
 use super::answer::{Answer, Closed, Placing, ShownCall};
 use super::event::{WireEvent, Writer};
 use super::items::{self, HostedCall, HostedEnd, OutputItem, Piece, Place};
+use super::searching::Search;
 use super::snapshot::Snapshot;
 
 pub(crate) use super::items::Shown;
@@ -40,6 +42,12 @@ pub(crate) struct Translation {
     pub(crate) questions: Option<QuestionIds>,
     /// Hears what MCP servers say to calls.
     pub(crate) calls: Arc<CallLog>,
+    /// The tools as their client declared them, by the name that the model calls them by.
+    pub(crate) declared: Arc<HashMap<String, Declared>>,
+    /// The tools that cannot be called before they are found, by the same name.
+    pub(crate) held: HashSet<String>,
+    /// What is to be remembered of searches that nobody sees; none where there are none.
+    pub(crate) unsaid: Option<Unsaid>,
     pub(crate) include: Include,
     /// Whether an answer may hold several calls.
     pub(crate) is_parallel: bool,
@@ -64,6 +72,12 @@ pub(crate) struct Translator {
     pub(super) running: HashMap<String, Running>,
     /// Hosted calls that are not shown yet, by call id: it is not decided what becomes of them.
     pub(super) held: HashMap<String, HostedCall>,
+    /// Searches for tools that are not over, by call id.
+    pub(super) searches: HashMap<String, Search>,
+    /// What they have found.
+    pub(super) loaded: Vec<String>,
+    /// What is to be remembered of searches that nobody sees.
+    pub(super) unsaid: Option<Unsaid>,
     /// Calls of the client that are open, and whether their items are whole.
     pub(super) pending: HashMap<String, ItemStatus>,
     /// What calls of the client were answered with that were not made. Shown where the response
@@ -154,6 +168,7 @@ impl Translator {
     pub(crate) fn new(resource: ResponseResource, translation: Translation) -> Self {
         Self {
             writer: Writer::new(translation.include),
+            unsaid: translation.unsaid.clone(),
             translation,
             resource,
             output: Output::default(),
@@ -161,6 +176,8 @@ impl Translator {
             turn: 0,
             running: HashMap::new(),
             held: HashMap::new(),
+            searches: HashMap::new(),
+            loaded: Vec::new(),
             pending: HashMap::new(),
             unexecuted: Vec::new(),
             has_answer: false,
@@ -278,6 +295,10 @@ impl Translator {
                 self.answer.judge();
                 self.show(&calls);
             }
+            EventKind::ToolsFound {
+                call_id,
+                tool_names,
+            } => self.found(&call_id, &tool_names),
             EventKind::ToolInvoked {
                 call_id,
                 success,
@@ -288,6 +309,7 @@ impl Translator {
                 ..
             } => {
                 self.drop_held_behind_cut();
+                self.search_done(&call_id, &output);
                 self.show_held(&call_id);
                 let end = HostedEnd {
                     is_error: !success,
@@ -327,7 +349,15 @@ impl Translator {
 
     fn shown(&self, name: &str) -> Option<ShownCall> {
         let shown = self.translation.tools.get(name)?.clone();
-        let is_held = self.translation.asking.contains(name);
+        let is_loaded = || self.loaded.iter().any(|loaded| loaded == name);
+        if self.translation.held.contains(name) && !is_loaded() {
+            return None;
+        }
+        let is_held = match shown {
+            Shown::InternalSearch => return None,
+            Shown::ServerSearch => true,
+            _ => self.translation.asking.contains(name),
+        };
         Some(ShownCall { shown, is_held })
     }
 
@@ -376,6 +406,9 @@ impl Translator {
                     call,
                 } => {
                     self.running.insert(call_id, Running { place, call });
+                }
+                Closed::Held { call_id, call } if call.item_type == items::SEARCH_CALL => {
+                    self.searches.insert(call_id, Search::begun(call.arguments));
                 }
                 Closed::Held { call_id, call } => {
                     self.held.insert(call_id, call);
@@ -545,7 +578,10 @@ impl Translator {
     }
 
     fn terminal(mut self, kind: &'static str) -> Finished {
-        let items: Vec<OutputItem> = self.output.items.drain(..).flatten().collect();
+        let mut items: Vec<OutputItem> = self.output.items.drain(..).flatten().collect();
+        if let (Some(last), Some(unsaid)) = (items.last_mut(), &self.unsaid) {
+            last.json[DEFERRAL] = json!(unsaid);
+        }
         let include = self.translation.include;
         let visible = items.iter().map(|item| items::visible(&item.json, include));
         self.resource.output = visible.collect();

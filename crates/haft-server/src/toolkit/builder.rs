@@ -4,40 +4,23 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use haft_catalog::Snapshot;
-use haft_core::{Owner, OwnersTool, ToolDefinition, ToolKind, ToolObject, ToolRef};
+use haft_core::{Annotations, Owner, ToolDefinition, ToolRef};
 use serde_json::{Value, json};
 
+use super::deferral::{Declared, Deferral, Origin, Search, Within};
 use super::names::{Identity, Names};
-use super::renamed::renamed;
 use super::{Ingredients, ServerState, UnsupportedTools, WireName};
 use crate::error::{ApiError, ErrorCode};
 use crate::mcp::ListedServer;
 use crate::stream::Shown;
 use crate::wire::{CustomTool, FunctionTool, RequestTool, RequestToolKind};
 
-/// The types that `OpenAI` hosts.
-const HOSTED: [&str; 14] = [
-    "apply_patch",
-    "code_interpreter",
-    "computer",
-    "computer_use_preview",
-    "file_search",
-    "image_generation",
-    "local_shell",
-    "programmatic_tool_calling",
-    "shell",
-    "web_search",
-    "web_search_2025_08_26",
-    "web_search_preview",
-    "web_search_preview_2025_03_11",
-    "computer_use",
-];
-
-/// How a tool came into the request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    Declared,
-    Loaded,
+/// What a tool of the client says about itself.
+#[derive(Debug, Clone, Copy)]
+struct Wish<'t> {
+    name: &'t str,
+    description: Option<&'t str>,
+    is_deferred: bool,
 }
 
 /// What has become of the tools so far.
@@ -46,10 +29,12 @@ enum Origin {
     reason = "independent facts about one request"
 )]
 pub(super) struct Builder {
-    snapshot: Arc<Snapshot>,
-    owner: Owner,
-    unsupported: UnsupportedTools,
-    pub(super) has_client_search: bool,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) owner: Owner,
+    pub(super) unsupported: UnsupportedTools,
+    pub(super) search: Search,
+    /// What the request says about the search of this server.
+    pub(super) search_description: Option<String>,
     pub(super) names: Names,
     /// By the name for the model, in the order in which the model sees them.
     pub(super) tools: Vec<(String, ToolRef)>,
@@ -65,19 +50,18 @@ pub(super) struct Builder {
     pub(super) mcp: Vec<ListedServer>,
     /// Whether somebody is asked about calls whose arguments had to be repaired.
     pub(super) repairs: bool,
-    /// What a client's search may find: name and description.
-    deferred: Vec<(String, String)>,
+    pub(super) deferral: Deferral,
 }
 
 impl Builder {
     /// Takes in all tools of a request: those that it declares, then those that were loaded.
     pub(super) fn of(ingredients: &Ingredients<'_>) -> Result<Self, ApiError> {
-        let mut all = ingredients.tools.iter().chain(ingredients.loaded);
         let mut builder = Self {
             snapshot: Arc::clone(ingredients.snapshot),
             owner: ingredients.owner.clone(),
             unsupported: ingredients.unsupported,
-            has_client_search: all.any(is_client_search),
+            search: Search::of(ingredients.tools.iter().chain(ingredients.loaded)),
+            search_description: None,
             names: Names::of_request(ingredients.tools),
             tools: Vec::new(),
             shown: HashMap::new(),
@@ -88,8 +72,8 @@ impl Builder {
             asking: HashSet::new(),
             servers: HashMap::new(),
             mcp: ingredients.mcp.to_vec(),
-            repairs: ingredients.repairs,
-            deferred: Vec::new(),
+            repairs: ingredients.options.repair,
+            deferral: Deferral::default(),
         };
         for tool in ingredients.tools {
             builder.add(tool, None, Origin::Declared)?;
@@ -104,22 +88,23 @@ impl Builder {
     fn add(
         &mut self,
         tool: &RequestTool,
-        namespace: Option<&str>,
+        within: Option<Within<'_>>,
         origin: Origin,
     ) -> Result<(), ApiError> {
         match &tool.kind {
             RequestToolKind::Function(function) => {
-                self.add_function(tool, function, namespace, origin)
+                self.add_function(tool, function, within, origin)
             }
-            RequestToolKind::Custom(custom) => self.add_custom(tool, custom, namespace, origin),
+            RequestToolKind::Custom(custom) => self.add_custom(tool, custom, within, origin),
             RequestToolKind::Namespace {
                 name,
                 tools,
                 defer_loading,
                 description,
             } => {
-                if *defer_loading && self.is_held_back(origin) {
-                    self.hold_back(name, description.as_deref());
+                let description = description.as_deref();
+                if *defer_loading && self.waits_for_client(origin) {
+                    self.deferral.mention(name, description);
                     for tool in tools {
                         if let RequestToolKind::Function(FunctionTool { name: inner, .. })
                         | RequestToolKind::Custom(CustomTool { name: inner, .. }) = &tool.kind
@@ -129,25 +114,34 @@ impl Builder {
                     }
                     return Ok(());
                 }
+                let within = Within {
+                    name,
+                    description,
+                    is_deferred: *defer_loading,
+                };
                 let mut tools = tools.iter();
-                tools.try_for_each(|tool| self.add(tool, Some(name), origin))
+                tools.try_for_each(|tool| self.add(tool, Some(within), origin))
             }
-            RequestToolKind::ToolSearch { is_client, .. } => {
-                // Without a search here, every deferred tool is shown from the start.
+            RequestToolKind::ToolSearch {
+                is_client,
+                description,
+                ..
+            } => {
                 if *is_client {
-                    self.add_search(tool)
-                } else {
-                    Ok(())
+                    return self.add_search(tool);
                 }
+                self.search_description.clone_from(description);
+                Ok(())
             }
             RequestToolKind::Mcp(entry) => {
                 self.is_agentic = true;
-                if entry.defer_loading && self.is_held_back(origin) {
-                    self.hold_back(&entry.label, entry.description.as_deref());
+                if entry.defer_loading && self.waits_for_client(origin) {
+                    let description = entry.description.as_deref();
+                    self.deferral.mention(&entry.label, description);
                     self.servers
                         .insert(entry.label.clone(), ServerState::Deferred);
                 } else {
-                    self.add_server(&entry.label);
+                    self.add_server(tool, entry, origin);
                 }
                 Ok(())
             }
@@ -155,20 +149,58 @@ impl Builder {
                 if config.get("events") == Some(&Value::Bool(true)) {
                     self.wants_events = true;
                 }
-                self.add_hosted(tool_type, &tool.param)
+                self.add_hosted(tool, tool_type, origin)
             }
         }
     }
 
     /// Whether a deferred tool waits for the client's search.
-    fn is_held_back(&self, origin: Origin) -> bool {
-        self.has_client_search && origin == Origin::Declared
+    fn waits_for_client(&self, origin: Origin) -> bool {
+        self.search == Search::Client && origin == Origin::Declared
     }
 
-    /// Lets the search find a tool, or a namespace.
-    fn hold_back(&mut self, name: &str, description: Option<&str>) {
-        let description = description.unwrap_or_default().to_owned();
-        self.deferred.push((name.to_owned(), description));
+    /// Whether one that the request defers waits for the search of this server.
+    pub(super) fn waits_for_server(&self, origin: Origin) -> bool {
+        self.search == Search::Server && origin == Origin::Declared
+    }
+
+    /// Notes what is known of a tool of the client: where it came from, and whether it is held back.
+    fn note(
+        &mut self,
+        backend: &str,
+        tool: &RequestTool,
+        within: Option<Within<'_>>,
+        wish: Wish<'_>,
+        origin: Origin,
+    ) -> Annotations {
+        let is_deferred = wish.is_deferred || within.is_some_and(|within| within.is_deferred);
+        if is_deferred && self.waits_for_server(origin) {
+            match within {
+                Some(within) => self.deferral.mention(within.name, within.description),
+                None => self.deferral.mention(wish.name, wish.description),
+            }
+            self.deferral.by_request.insert(backend.to_owned());
+        }
+        let defer = self.deferral.mark(backend, origin);
+        match origin {
+            Origin::Declared => {
+                let tool = tool.echo.clone();
+                let declared = match within {
+                    None => Declared::Alone(tool),
+                    Some(within) => Declared::InNamespace {
+                        namespace: within.name.to_owned(),
+                        description: within.description.map(str::to_owned),
+                        tool,
+                    },
+                };
+                self.deferral.declared.insert(backend.to_owned(), declared);
+            }
+            Origin::Loaded => self.deferral.load(backend),
+        }
+        Annotations {
+            defer,
+            ..Annotations::default()
+        }
     }
 
     /// `tool_choice` may permit it, although it cannot be called yet.
@@ -183,16 +215,24 @@ impl Builder {
         &mut self,
         tool: &RequestTool,
         function: &FunctionTool,
-        namespace: Option<&str>,
+        within: Option<Within<'_>>,
         origin: Origin,
     ) -> Result<(), ApiError> {
-        if function.defer_loading && self.is_held_back(origin) {
-            self.hold_back(&function.name, function.description.as_deref());
+        let namespace = within.map(|within| within.name);
+        let wish = Wish {
+            name: &function.name,
+            description: function.description.as_deref(),
+            is_deferred: function.defer_loading,
+        };
+        if wish.is_deferred && self.waits_for_client(origin) {
+            self.deferral.mention(wish.name, wish.description);
             self.note_deferred(&function.name, namespace);
             return Ok(());
         }
         let backend = self.names.take(Identity::client(namespace, &function.name));
-        let mut builder = ToolDefinition::builder(&backend).parameters(function.parameters.clone());
+        let mut builder = ToolDefinition::builder(&backend)
+            .parameters(function.parameters.clone())
+            .annotations(self.note(&backend, tool, within, wish, origin));
         if let Some(description) = &function.description {
             builder = builder.foreign_description(description);
         }
@@ -222,17 +262,24 @@ impl Builder {
         &mut self,
         tool: &RequestTool,
         custom: &CustomTool,
-        namespace: Option<&str>,
+        within: Option<Within<'_>>,
         origin: Origin,
     ) -> Result<(), ApiError> {
-        if custom.defer_loading && self.is_held_back(origin) {
-            self.hold_back(&custom.name, custom.description.as_deref());
+        let namespace = within.map(|within| within.name);
+        let wish = Wish {
+            name: &custom.name,
+            description: custom.description.as_deref(),
+            is_deferred: custom.defer_loading,
+        };
+        if wish.is_deferred && self.waits_for_client(origin) {
+            self.deferral.mention(wish.name, wish.description);
             self.note_deferred(&custom.name, namespace);
             return Ok(());
         }
         let backend = self.names.take(Identity::client(namespace, &custom.name));
         let definition = ToolDefinition::builder(&backend)
             .foreign_description(custom_description(custom))
+            .annotations(self.note(&backend, tool, within, wish, origin))
             .parameters(json!({
                 "type": "object",
                 "properties": {
@@ -297,17 +344,9 @@ impl Builder {
 
     /// Adds what a client's search may find to the description of the search.
     fn describe_deferred(&mut self) -> Result<(), ApiError> {
-        if self.deferred.is_empty() {
+        let Some(found) = self.deferral.note() else {
             return Ok(());
-        }
-        let lines = self.deferred.iter().map(|(name, description)| {
-            if description.is_empty() {
-                format!("- {name}")
-            } else {
-                format!("- {name}: {description}")
-            }
-        });
-        let found = format!("\n\nIt finds:\n{}", lines.collect::<Vec<_>>().join("\n"));
+        };
         for (name, tool) in &mut self.tools {
             if self.shown.get(name) != Some(&Shown::ToolSearch) {
                 continue;
@@ -319,7 +358,8 @@ impl Builder {
                 continue;
             };
             let definition = object.definition();
-            let text = format!("{}{found}", definition.description().unwrap_or_default());
+            let own = definition.description().unwrap_or_default();
+            let text = format!("{own}\n\n{found}");
             let schema = definition.parameters().cloned().unwrap_or_default();
             let described = ToolDefinition::builder(name.as_str())
                 .foreign_description(text)
@@ -333,67 +373,6 @@ impl Builder {
         Ok(())
     }
 
-    fn add_hosted(&mut self, tool_type: &str, param: &str) -> Result<(), ApiError> {
-        let mut visible = visible(&self.snapshot, &self.owner);
-        let found = visible.find(|tool| {
-            let definition = tool.definition();
-            match definition.kind() {
-                ToolKind::Custom(kind) => kind.to_string() == tool_type,
-                ToolKind::Mcp => false,
-                // Whatever runs in this process, under haft's own slug.
-                _ => {
-                    let name = definition.name().as_str();
-                    tool.runs_here() && tool_type.strip_prefix("haft:") == Some(name)
-                }
-            }
-        });
-        drop(visible);
-        let Some(found) = found else {
-            return self.leave_out(tool_type, param);
-        };
-        let name = found.definition().name().as_str().to_owned();
-        let backend = self.names.take(Identity::Hosted(name.clone()));
-        let tool = if backend == name {
-            ToolRef::from(Arc::clone(&found))
-        } else {
-            ToolRef::from(renamed(Arc::clone(&found), &backend))
-        };
-        self.is_agentic = true;
-        if self.may_ask(found.definition()) {
-            self.asking.insert(backend.clone());
-        }
-        self.wire_names.push(WireName::Hosted {
-            tool_type: tool_type.to_owned(),
-            backend: Some(backend.clone()),
-        });
-        let item_type = tool_type.to_owned();
-        self.put(backend, tool, Shown::Hosted { item_type });
-        Ok(())
-    }
-
-    fn leave_out(&mut self, tool_type: &str, param: &str) -> Result<(), ApiError> {
-        let is_web_search = tool_type.starts_with("web_search");
-        let is_ignored = match self.unsupported {
-            UnsupportedTools::WebSearch => is_web_search,
-            UnsupportedTools::Ignore => HOSTED.contains(&tool_type) || is_web_search,
-            UnsupportedTools::Reject => false,
-        };
-        if !is_ignored {
-            return Err(self.unsupported(tool_type, param));
-        }
-        tracing::info!(tool_type, "a tool type that nobody provides is left out");
-        self.ignored.push(tool_type.to_owned());
-        self.wire_names.push(WireName::Hosted {
-            tool_type: tool_type.to_owned(),
-            backend: None,
-        });
-        Ok(())
-    }
-
-    fn unsupported(&self, tool_type: &str, param: &str) -> ApiError {
-        unsupported(visible(&self.snapshot, &self.owner), tool_type, param)
-    }
-
     /// A later definition of the same name takes the place of the earlier one.
     pub(super) fn put(&mut self, backend: String, tool: ToolRef, shown: Shown) {
         self.shown.insert(backend.clone(), shown);
@@ -404,50 +383,6 @@ impl Builder {
     }
 }
 
-/// The tools that an owner may see, each as it is for him.
-fn visible(snapshot: &Snapshot, owner: &Owner) -> impl Iterator<Item = Arc<dyn ToolObject>> {
-    snapshot
-        .iter()
-        .filter_map(|tool| match tool.tool().for_owner(owner) {
-            OwnersTool::Same => Some(Arc::clone(tool.tool())),
-            OwnersTool::Own(tool) => Some(tool),
-            OwnersTool::Hidden => None,
-        })
-}
-
-/// The tool that is there only if there is something to search.
-const SEARCH: &str = "haft:search_files";
-
-fn unsupported(
-    provided: impl Iterator<Item = Arc<dyn ToolObject>>,
-    tool_type: &str,
-    param: &str,
-) -> ApiError {
-    let provided: Vec<_> = provided
-        .filter(|tool| tool.runs_here())
-        .take(12)
-        .map(|tool| match tool.definition().kind() {
-            ToolKind::Custom(kind) => format!("`{kind}`"),
-            _ => format!("`haft:{}`", tool.definition().name()),
-        })
-        .collect();
-    let provided = match provided.len() {
-        0 => String::from("nothing is"),
-        _ => format!("there is {}", provided.join(", ")),
-    };
-    // The same for whoever may see no folder: nobody learns which there are.
-    let when = match tool_type {
-        SEARCH => ", and this one only once `[search_files]` of its configuration lists folders",
-        _ => "",
-    };
-    let message = format!(
-        "no tool of type `{}` is provided here ({provided}{when}): remove it from `tools`, or declare \
-         it as a `function` of your own",
-        haft_core::cut(tool_type)
-    );
-    ApiError::new(ErrorCode::UnsupportedTool, message).at(format!("{param}.type"))
-}
-
 fn custom_description(custom: &CustomTool) -> String {
     let description = custom.description.clone().unwrap_or_default();
     match &custom.grammar {
@@ -456,14 +391,4 @@ fn custom_description(custom: &CustomTool) -> String {
             format!("{description}\n\nThe input must follow this grammar ({syntax}):\n{definition}")
         }
     }
-}
-
-pub(crate) fn is_client_search(tool: &RequestTool) -> bool {
-    matches!(
-        tool.kind,
-        RequestToolKind::ToolSearch {
-            is_client: true,
-            ..
-        }
-    )
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use haft_core::{AllowedMode, AllowedTools, ToolChoice};
 
-use super::{ServerState, WireName};
+use super::{Deferral, ServerState, WireName};
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::{WireChoice, WireChoiceMode, WireToolName};
 
@@ -17,6 +17,8 @@ pub(super) struct Offer<'t> {
     pub(super) search: Option<&'t str>,
     /// The MCP servers by their labels.
     pub(super) servers: &'t HashMap<String, ServerState>,
+    /// What is held back until this server finds it.
+    pub(super) deferral: &'t Deferral,
 }
 
 /// A choice in the names that the model knows.
@@ -55,8 +57,13 @@ fn lower(choice: &WireChoice, offer: &Offer<'_>) -> Result<ToolChoice, ApiError>
         }
         WireChoice::Required => ToolChoice::Required,
         WireChoice::Tool(wanted) => match find(wanted, offer.names) {
-            Some(Found::Callable(name)) => ToolChoice::Function(name.to_owned()),
-            Some(Found::Deferred) | None => return Err(not_found(wanted, "tool_choice")),
+            Some(Found::Callable(name)) if !offer.deferral.is_held(name) => {
+                ToolChoice::Function(name.to_owned())
+            }
+            Some(Found::Callable(_) | Found::Deferred) => {
+                return Err(not_loaded(wanted, "tool_choice"));
+            }
+            None => return Err(not_found(wanted, "tool_choice")),
         },
         WireChoice::Allowed { mode, tools } => ToolChoice::Allowed(AllowedTools {
             mode: match mode {
@@ -152,13 +159,22 @@ impl<'w> McpWanted<'w> {
         });
         let mut found = Vec::new();
         names.for_each(|name: String| push_new(&mut found, &name));
-        let names = found;
+        let mut names = found;
+        let is_known = !names.is_empty();
+        if param == "tool_choice" {
+            // What has to be called cannot be searched for first; what may be called can.
+            names.retain(|name| !offer.deferral.is_held(name));
+        }
         if names.is_empty() {
             let wanted = WireToolName::Mcp {
                 server_label: self.label.to_owned(),
                 name: self.name.map(str::to_owned),
             };
-            return Err(not_found(&wanted, param));
+            return Err(if is_known {
+                not_loaded(&wanted, param)
+            } else {
+                not_found(&wanted, param)
+            });
         }
         Ok(names)
     }
@@ -210,7 +226,25 @@ fn find<'t>(wanted: &WireToolName, tools: &'t [WireName]) -> Option<Found<'t>> {
 }
 
 fn not_found(wanted: &WireToolName, param: &str) -> ApiError {
-    let told = match wanted {
+    let message = format!(
+        "`tool_choice` names `{}`, which is not among the tools of this request: add it to `tools`, or \
+         name another",
+        told(wanted)
+    );
+    ApiError::new(ErrorCode::ToolNotFound, message).at(param)
+}
+
+fn not_loaded(wanted: &WireToolName, param: &str) -> ApiError {
+    let message = format!(
+        "`tool_choice` names `{}`, which is deferred and not loaded yet: leave `defer_loading` out, or \
+         name another",
+        told(wanted)
+    );
+    ApiError::new(ErrorCode::ToolNotFound, message).at(param)
+}
+
+fn told(wanted: &WireToolName) -> &str {
+    match wanted {
         WireToolName::Function { name, .. } | WireToolName::Custom { name } => name.as_str(),
         WireToolName::Mcp {
             server_label,
@@ -220,10 +254,5 @@ fn not_found(wanted: &WireToolName, param: &str) -> ApiError {
             name: Some(name), ..
         } => name,
         WireToolName::Hosted { tool_type } => tool_type,
-    };
-    let message = format!(
-        "`tool_choice` names `{told}`, which is not among the tools of this request: add it to \
-         `tools`, or name another"
-    );
-    ApiError::new(ErrorCode::ToolNotFound, message).at(param)
+    }
 }

@@ -1,23 +1,39 @@
 //! Tools of MCP servers become tools of the engine.
 
-use haft_core::{ToolDefinition, ToolName, ToolObject, ToolRef};
+use haft_core::{Defer, ToolDefinition, ToolName, ToolObject, ToolRef};
 use haft_mcp::McpTool;
 
 use super::builder::Builder;
+use super::deferral::{Declared, Origin, Search};
 use super::names::Identity;
 use super::{ServerState, WireName};
 use crate::mcp::OfferedTool;
 use crate::stream::Shown;
+use crate::wire::{McpEntry, RequestTool};
 
 impl Builder {
     /// Adds the tools of a server. One that has none now costs nothing else.
-    pub(super) fn add_server(&mut self, label: &str) {
+    pub(super) fn add_server(&mut self, tool: &RequestTool, entry: &McpEntry, origin: Origin) {
+        let label = entry.label.as_str();
+        // Found by this server: the request says where it is, and how.
+        if origin == Origin::Loaded && entry.is_found && self.servers.contains_key(label) {
+            return self.load_found(entry);
+        }
+        let wish = match origin {
+            Origin::Declared if entry.defer_loading && self.waits_for_server(origin) => {
+                Some(Defer::Always)
+            }
+            Origin::Declared => None,
+            Origin::Loaded => Some(Defer::Never),
+        };
         let listed = self.mcp.iter().find(|server| server.label == label);
         let tools = listed.map(|server| server.tools.clone());
         let state = match tools {
             Some(Ok(tools)) => {
-                for tool in &tools {
-                    self.add_mcp_tool(label, tool);
+                for offered in &tools {
+                    if let Some(backend) = self.add_mcp_tool(label, offered, wish) {
+                        self.note_mcp(tool, entry, offered, backend, origin);
+                    }
                 }
                 ServerState::Listed
             }
@@ -27,7 +43,54 @@ impl Builder {
         self.servers.insert(label.to_owned(), state);
     }
 
-    fn add_mcp_tool(&mut self, label: &str, offered: &OfferedTool) {
+    /// Loads those tools of a declared server that were found.
+    fn load_found(&mut self, entry: &McpEntry) {
+        let names = entry.allowed.as_ref().and_then(|it| it.names.as_ref());
+        for name in names.into_iter().flatten() {
+            let backend = self.names.of(&Identity::mcp(&entry.label, name));
+            if self.shown.contains_key(&backend) {
+                self.deferral.load(&backend);
+            }
+        }
+    }
+
+    /// Notes what is known of a tool of a server: where it came from, and whether it is held back.
+    fn note_mcp(
+        &mut self,
+        tool: &RequestTool,
+        entry: &McpEntry,
+        offered: &OfferedTool,
+        backend: String,
+        origin: Origin,
+    ) {
+        if origin == Origin::Loaded {
+            return self.deferral.load(&backend);
+        }
+        let settings = offered.server.settings();
+        if entry.defer_loading && self.waits_for_server(origin) {
+            self.deferral.by_request.insert(backend.clone());
+        }
+        let is_mentioned = self.deferral.by_request.contains(&backend)
+            || settings.deferral(&offered.tool.name) == haft_mcp::Defer::Always;
+        if is_mentioned && self.search != Search::Client {
+            let description = entry.description.as_deref();
+            let description = description.or(settings.description.as_deref());
+            self.deferral.mention(&entry.label, description);
+        }
+        let declared = Declared::OfServer {
+            entry: tool.echo.clone(),
+            name: offered.tool.name.clone(),
+        };
+        self.deferral.declared.insert(backend, declared);
+    }
+
+    /// What the model calls it; none if it is left out.
+    fn add_mcp_tool(
+        &mut self,
+        label: &str,
+        offered: &OfferedTool,
+        wish: Option<Defer>,
+    ) -> Option<String> {
         let raw = &offered.tool.name;
         let identity = Identity::mcp(label, raw);
         let backend = self.names.of(&identity);
@@ -40,7 +103,7 @@ impl Builder {
                 tool = raw,
                 "a tool is left out: its name is taken"
             );
-            return;
+            return None;
         }
         let server = offered.server.clone();
         let tool = McpTool::named(server, offered.tool.clone(), &ToolName::import(&backend));
@@ -49,8 +112,12 @@ impl Builder {
             Ok(tool) => tool.unasked(),
             Err(error) => {
                 tracing::warn!(server = label, tool = raw, %error, "a tool is left out");
-                return;
+                return None;
             }
+        };
+        let tool = match wish {
+            Some(defer) => tool.with_defer(defer),
+            None => tool,
         };
         self.names.take(identity);
         if self.may_ask(tool.definition()) {
@@ -66,7 +133,8 @@ impl Builder {
             name: raw.clone(),
         };
         let tool: std::sync::Arc<dyn ToolObject> = std::sync::Arc::new(tool);
-        self.put(backend, ToolRef::from(tool), shown);
+        self.put(backend.clone(), ToolRef::from(tool), shown);
+        Some(backend)
     }
 
     /// Whether somebody may be asked about a call of this tool: then it is not shown before that is

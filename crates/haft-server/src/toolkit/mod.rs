@@ -3,6 +3,8 @@
 
 mod builder;
 mod choice;
+mod deferral;
+mod hosted;
 mod mcp;
 mod names;
 mod renamed;
@@ -14,17 +16,19 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use haft_catalog::{BindError, Binding, Snapshot};
-use haft_core::{Owner, ToolChoice};
+use haft_core::{Defer, Owner, ToolChoice, ToolDefinition, ToolName, ToolRef};
+use haft_engine::{LoopOptions, is_held_back, search_tool_name};
 
 use crate::error::{ApiError, ErrorCode};
-use crate::history::ToolNames;
+use crate::history::{ToolNames, Unsaid};
 use crate::mcp::ListedServer;
 use crate::stream::{HostedCall, Shown};
 use crate::wire::{RequestTool, WireChoice};
 
 use builder::Builder;
-pub(crate) use builder::is_client_search;
 use choice::{Lowered, Offer, lower_choice};
+use deferral::Deferral;
+pub(crate) use deferral::{Declared, Search, definitions};
 use names::{Identity, Names};
 pub(crate) use renamed::of_type;
 
@@ -60,6 +64,17 @@ pub(crate) struct Toolkit {
     pub(crate) wants_events: bool,
     /// The types that were left out.
     pub(crate) ignored: Vec<String>,
+    /// Whether tools are held back that say nothing about it.
+    pub(crate) defer: Defer,
+    /// What was loaded before, in order.
+    pub(crate) loaded: Vec<ToolName>,
+    /// What the model reads of what there is to be found.
+    pub(crate) search_note: Option<String>,
+    /// The tools as their client declared them, by the name that the model calls them by.
+    pub(crate) declared: Arc<HashMap<String, Declared>>,
+    /// What is to be remembered of a search that nobody sees; none where there is none.
+    pub(crate) unsaid: Option<Unsaid>,
+    search: String,
     names: Names,
 }
 
@@ -75,8 +90,11 @@ pub(crate) struct Ingredients<'r> {
     pub(crate) unsupported: UnsupportedTools,
     /// The MCP servers of the request.
     pub(crate) mcp: &'r [ListedServer],
-    /// Whether arguments are repaired, so that any call may need somebody's word.
-    pub(crate) repairs: bool,
+    pub(crate) options: &'r LoopOptions,
+    /// How much the model reads, as far as that is known.
+    pub(crate) context_tokens: Option<u64>,
+    /// What was loaded before without a word.
+    pub(crate) unsaid: Option<Unsaid>,
 }
 
 /// What became of an MCP server of the request.
@@ -91,25 +109,36 @@ pub(crate) enum ServerState {
 
 impl Toolkit {
     pub(crate) fn build(ingredients: &Ingredients<'_>) -> Result<Self, ApiError> {
-        let builder = Builder::of(ingredients)?;
+        let mut builder = Builder::of(ingredients)?;
         let search = builder.names.of(&Identity::Search);
         let offer = Offer {
             has_tools: !builder.tools.is_empty(),
             names: &builder.wire_names,
-            search: builder.has_client_search.then_some(search.as_str()),
+            search: (builder.search == Search::Client).then_some(search.as_str()),
             servers: &builder.servers,
+            deferral: &builder.deferral,
         };
         let Lowered { choice, first } = lower_choice(ingredients.choice, &offer)?;
-        let tools = builder.tools.into_iter().map(|(_, tool)| tool);
-        let binding = ingredients
-            .snapshot
-            .bind()
-            .without_tools()
-            .with_tools(tools);
-        let binding = binding
-            .tool_choice(choice)
-            .build()
-            .map_err(|error| refused(&error))?;
+        let tools = builder.tools.iter().map(|(_, tool)| tool.clone());
+        let binding = bind(ingredients.snapshot, tools, choice)?;
+        let decision = Decision::of(&builder, &binding, first.as_ref(), ingredients)?;
+        let search = search_tool_name(&binding).map_err(|error| refused(&error.into()))?;
+        let search = search.to_string();
+        let shown = match builder.search {
+            Search::Server => Shown::ServerSearch,
+            Search::Client | Search::Unsaid => Shown::InternalSearch,
+        };
+        builder.shown.entry(search.clone()).or_insert(shown);
+        let search_note = match builder.search {
+            Search::Client => None,
+            Search::Server | Search::Unsaid => {
+                let said = builder.search_description.take();
+                let said: Vec<_> = said.into_iter().chain(builder.deferral.note()).collect();
+                (!said.is_empty()).then(|| said.join("\n\n"))
+            }
+        };
+        let mut loaded = builder.deferral.loaded;
+        loaded.extend(ingredients.unsaid.iter().flat_map(|it| it.loaded.clone()));
         Ok(Self {
             binding,
             first_choice: first,
@@ -119,9 +148,119 @@ impl Toolkit {
             is_agentic: builder.is_agentic,
             wants_events: builder.wants_events,
             ignored: builder.ignored,
+            defer: decision.defer,
+            loaded: loaded.iter().map(|name| ToolName::import(name)).collect(),
+            search_note,
+            declared: Arc::new(builder.deferral.declared),
+            unsaid: decision.unsaid,
+            search,
             names: builder.names,
         })
     }
+
+    /// Takes calls of the history for loaded tools, where they are held back without a word: a client that
+    /// keeps the conversation by itself has nothing else that tells of it.
+    pub(crate) fn load_called<'c>(&mut self, names: impl Iterator<Item = &'c str>) {
+        if self.unsaid.is_none() {
+            return;
+        }
+        for name in names {
+            let name = ToolName::import(name);
+            if !self.loaded.contains(&name) {
+                self.loaded.push(name);
+            }
+        }
+    }
+
+    /// The tools that the first request shows.
+    pub(crate) fn shown_at_first(&self) -> impl Iterator<Item = &Arc<ToolDefinition>> {
+        let tools = self.binding.tools_for_llm();
+        tools.filter(|tool| !self.is_held(tool))
+    }
+
+    /// Those that it does not, by the name that the model would call them by.
+    pub(crate) fn held_at_first(&self) -> HashSet<String> {
+        let tools = self.binding.tools_for_llm();
+        let held = tools.filter(|tool| self.is_held(tool));
+        held.map(|tool| tool.name().to_string()).collect()
+    }
+
+    fn is_held(&self, tool: &ToolDefinition) -> bool {
+        let choices = [Some(self.binding.choice()), self.first_choice.as_ref()];
+        !self.loaded.contains(tool.name())
+            && is_held_back(tool, choices, || self.defer == Defer::Always)
+    }
+}
+
+/// What becomes of tools that do not say whether they are held back.
+struct Decision {
+    defer: Defer,
+    unsaid: Option<Unsaid>,
+}
+
+impl Decision {
+    fn of(
+        builder: &Builder,
+        binding: &Binding,
+        first_choice: Option<&ToolChoice>,
+        ingredients: &Ingredients<'_>,
+    ) -> Result<Self, ApiError> {
+        let options = ingredients.options;
+        let was_made = ingredients.unsaid.as_ref().is_some_and(|it| it.all);
+        let defer = match (builder.search, options.defer) {
+            // Whoever brings a search along has said what it is for.
+            (Search::Client, _) | (Search::Server, Defer::Auto) => Defer::Never,
+            (Search::Unsaid, Defer::Auto) => {
+                let is_too_much = was_made || {
+                    let declared = declared_only(builder, binding, ingredients.snapshot)?;
+                    options.defers(&declared, ingredients.context_tokens)
+                };
+                if is_too_much {
+                    Defer::Always
+                } else {
+                    Defer::Never
+                }
+            }
+            (_, said) => said,
+        };
+        let choices = [Some(binding.choice()), first_choice];
+        let is_held =
+            |tool: &Arc<ToolDefinition>| is_held_back(tool, choices, || defer == Defer::Always);
+        let is_unsaid = builder.search != Search::Server && binding.tools_for_llm().any(is_held);
+        let all = options.defer == Defer::Auto && defer == Defer::Always;
+        let unsaid = is_unsaid.then(|| Unsaid {
+            all,
+            loaded: Vec::new(),
+        });
+        Ok(Self { defer, unsaid })
+    }
+}
+
+/// The tools without those that only items of the history brought: these are loaded.
+fn declared_only(
+    builder: &Builder,
+    binding: &Binding,
+    snapshot: &Arc<Snapshot>,
+) -> Result<Binding, ApiError> {
+    let is_declared = |name: &String| builder.deferral.declared.contains_key(name);
+    if binding.len() <= LoopOptions::FEW_TOOLS
+        || builder.tools.iter().all(|(name, _)| is_declared(name))
+    {
+        return Ok(binding.clone());
+    }
+    let declared = builder.tools.iter().filter(|(name, _)| is_declared(name));
+    let declared = declared.map(|(_, tool)| tool.clone());
+    bind(snapshot, declared, ToolChoice::Auto)
+}
+
+fn bind(
+    snapshot: &Arc<Snapshot>,
+    tools: impl Iterator<Item = ToolRef>,
+    choice: ToolChoice,
+) -> Result<Binding, ApiError> {
+    let binding = snapshot.bind().without_tools().with_tools(tools);
+    let binding = binding.tool_choice(choice).build();
+    binding.map_err(|error| refused(&error))
 }
 
 impl Toolkit {
@@ -157,6 +296,18 @@ impl ToolNames for Toolkit {
 
     fn search(&self) -> String {
         self.names.of(&Identity::Search)
+    }
+
+    fn own_search(&self) -> String {
+        self.search.clone()
+    }
+
+    fn found(&self, name: &str) -> String {
+        let mut tools = self.binding.tools_for_llm();
+        match tools.find(|tool| tool.name().as_str() == name) {
+            Some(tool) => format!("{name}: {}", tool.brief()),
+            None => name.to_owned(),
+        }
     }
 
     fn mcp(&self, label: &str, name: &str) -> String {

@@ -135,8 +135,8 @@ pub struct CallTrace {
     pub call_id: String,
     /// The tool.
     pub name: String,
-    /// `function`, `custom` or `tool_search` where the client runs it, the tool's type where it runs
-    /// here, `unknown` where there is none.
+    /// `function` or `custom` where the client runs it, `tool_search` whoever searches, the tool's type
+    /// where it runs here, `unknown` where there is none.
     pub kind: String,
     /// When it began to run.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -285,6 +285,7 @@ impl RunWatch {
         if given_up.is_some() {
             self.close_attempt(epoch_seconds(), given_up, None);
         }
+        self.watch.metrics.meters.disclosed(&outcome.counters);
         let hydrations = &self.watch.metrics.meters.hydrations;
         self.recorder.judged(&outcome.tool_calls, |record, open| {
             let outcome = trust_word(record);
@@ -376,7 +377,7 @@ fn kind_of(shown: Option<&Shown>) -> &str {
     match shown {
         Some(Shown::Function { .. }) => "function",
         Some(Shown::Custom { .. }) => "custom",
-        Some(Shown::ToolSearch) => "tool_search",
+        Some(Shown::ToolSearch | Shown::ServerSearch | Shown::InternalSearch) => "tool_search",
         Some(Shown::Hosted { item_type }) => item_type,
         Some(Shown::Mcp { .. }) => "mcp",
         None => "unknown",

@@ -19,6 +19,8 @@ pub(crate) struct McpEntry {
     /// `require_approval`
     pub(crate) approval: Option<ApprovalWish>,
     pub(crate) defer_loading: bool,
+    /// Whether it tells of tools that this server found: where theirs is to be found, the request says.
+    pub(crate) is_found: bool,
 }
 
 /// A server that the request brings along. All of it may be secret.

@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::request::Include;
-use crate::history::{CALL, TURN};
+use crate::history::{CALL, DEFERRAL, FOUND, TURN, WRITTEN};
 
 /// A stored item as its owner sees it; the bytes of the store where nothing has to change.
 pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawValue> {
@@ -33,8 +33,11 @@ pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawVa
 /// Makes an item what its owner may see; `id` is its id if it does not say one itself.
 pub(crate) fn make_visible(item: &mut Map<String, Value>, id: &str, include: Include) {
     if item.shift_remove(TURN).is_some() {
-        item.shift_remove(CALL);
+        for mark in [CALL, FOUND, WRITTEN] {
+            item.shift_remove(mark);
+        }
     }
+    item.shift_remove(DEFERRAL);
     if item.get("type").is_none_or(Value::is_null) {
         item.insert(String::from("type"), "message".into());
     }
@@ -107,6 +110,8 @@ struct Glance<'j> {
     created_by: Option<&'j RawValue>,
     /// [`TURN`]
     haft_turn: Option<IgnoredAny>,
+    /// [`DEFERRAL`]
+    haft_deferral: Option<IgnoredAny>,
 }
 
 /// A member that is there, be it null.
@@ -122,7 +127,8 @@ impl<'j> Glance<'j> {
     }
 
     fn is_visible_as_it_is(&self, include: Include) -> bool {
-        let has_head = self.id.is_some() && self.status.is_some() && self.haft_turn.is_none();
+        let is_marked = self.haft_turn.is_some() || self.haft_deferral.is_some();
+        let has_head = self.id.is_some() && self.status.is_some() && !is_marked;
         let content = self.content.map_or("", RawValue::get);
         let nullable = [
             self.phase,

@@ -1,9 +1,11 @@
 //! What clients send who mean no good: refused, and nobody else notices.
 
+use haft_core::Defer;
+use haft_models::ScriptedModel;
 use haft_models::testing::say;
 use serde_json::{Map, Value, json};
 
-use crate::support::{function, item_types, serve};
+use crate::support::{Setup, function, item_types, serve};
 
 /// A function with this many regular expressions, all different.
 fn with_patterns(name: &str, count: usize) -> Value {
@@ -76,7 +78,10 @@ async fn a_body_of_a_million_values_is_too_large() {
 
 #[tokio::test]
 async fn a_large_request_is_answered_like_a_small_one() {
-    let (served, model) = serve([say("one"), say("two")]).await;
+    let model = ScriptedModel::new([say("one"), say("two")]);
+    let shown = Setup::of(model.clone());
+    let shown = shown.options(|options| options.loop_options.defer = Defer::Never);
+    let served = shown.serve().await;
     let tools: Vec<_> = (0..300).map(|at| function(&format!("tool{at}"))).collect();
     let items: Vec<_> = (0..300)
         .map(|at| json!({"role": "user", "content": format!("{at} {}", "x".repeat(1_000))}))

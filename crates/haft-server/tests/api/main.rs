@@ -22,6 +22,7 @@ mod names;
 mod plain;
 mod raw;
 mod resuming;
+mod searching;
 mod state;
 mod stopping;
 mod streaming;

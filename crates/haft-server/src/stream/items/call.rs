@@ -22,6 +22,10 @@ pub(crate) enum Shown {
     },
     /// The client's own search for tools.
     ToolSearch,
+    /// The search of this server that the request asks for.
+    ServerSearch,
+    /// The search that nobody sees.
+    InternalSearch,
     /// A tool that runs here.
     Hosted {
         /// Its type, `haft:clock`.
@@ -54,6 +58,9 @@ pub(crate) struct McpName {
     pub(crate) server_label: String,
     pub(crate) name: String,
 }
+
+/// The type of the items of searches.
+pub(crate) const SEARCH_CALL: &str = "tool_search_call";
 
 /// The type of the items of calls of MCP servers.
 pub(crate) const MCP_CALL: &str = "mcp_call";
@@ -113,7 +120,7 @@ impl Shown {
         match self {
             Self::Function { .. } => "fc",
             Self::Custom { .. } => "ctc",
-            Self::ToolSearch => "tsc",
+            Self::ToolSearch | Self::ServerSearch | Self::InternalSearch => "tsc",
             Self::Hosted { item_type } => prefix_of(item_type),
             Self::Mcp { .. } => "mcp",
         }
@@ -128,6 +135,7 @@ impl Shown {
     pub(crate) fn hosted(&self, arguments: &str) -> Option<HostedCall> {
         let (item_type, mcp) = match self {
             Self::Hosted { item_type } => (item_type.as_str(), None),
+            Self::ServerSearch => (SEARCH_CALL, None),
             Self::Mcp { server_label, name } => {
                 let mcp = McpName {
                     server_label: server_label.clone(),
@@ -240,7 +248,11 @@ impl OpenCall {
                 writer.write("response.function_call_arguments.done", &done);
                 written
             }
-            Shown::ToolSearch | Shown::Hosted { .. } | Shown::Mcp { .. } => written,
+            Shown::ToolSearch
+            | Shown::ServerSearch
+            | Shown::InternalSearch
+            | Shown::Hosted { .. }
+            | Shown::Mcp { .. } => written,
         };
         let mut json = match call_item(item_id, &self.call_id, &self.shown, &text, "completed") {
             Value::Object(members) => members,
@@ -297,8 +309,12 @@ pub(crate) fn call_item(id: &str, call_id: &str, shown: &Shown, text: &str, stat
             "call_id": call_id, "name": name, "input": text,
         }),
         Shown::ToolSearch => json!({
-            "id": id, "type": "tool_search_call", "status": status,
+            "id": id, "type": SEARCH_CALL, "status": status,
             "call_id": call_id, "execution": "client", "arguments": search_arguments(text),
+        }),
+        Shown::ServerSearch | Shown::InternalSearch => json!({
+            "id": id, "type": SEARCH_CALL, "status": status,
+            "call_id": null, "execution": "server", "arguments": search_arguments(text),
         }),
         Shown::Hosted { item_type } => json!({
             "id": id, "type": item_type, "status": status, "call_id": call_id,
@@ -332,7 +348,7 @@ fn custom_input(written: &str) -> String {
 }
 
 /// A search's arguments are an object on the wire.
-pub(super) fn search_arguments(written: &str) -> Value {
+pub(in crate::stream) fn search_arguments(written: &str) -> Value {
     match serde_json::from_str(written) {
         Ok(Value::Object(members)) => Value::Object(members),
         _ => json!({}),

@@ -13,8 +13,9 @@ use crate::wire::{Include, make_visible};
 
 use super::event::Writer;
 
-pub(crate) use call::{HostedCall, Shown, call_item};
-use call::{OpenCall, search_arguments};
+use call::OpenCall;
+pub(super) use call::search_arguments;
+pub(crate) use call::{HostedCall, SEARCH_CALL, Shown, call_item};
 pub(crate) use hosted::{HostedEnd, hosted_item};
 pub(super) use hosted::{open_hosted, tell_end};
 use message::OpenMessage;

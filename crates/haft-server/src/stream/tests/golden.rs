@@ -231,6 +231,18 @@ async fn a_client_search_for_tools() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_search_of_the_server_for_tools() {
+    let mut deferred = function("far_away");
+    deferred["defer_loading"] = true.into();
+    let body = json!({"input": "go", "tools": [deferred, {"type": "tool_search"}]});
+    let script = [
+        call("search_tools", json!({"query": "far away"})).with_id("call_a"),
+        call("far_away", json!({"text": "x"})).with_id("call_b"),
+    ];
+    insta::assert_snapshot!(transcript(&play(body, script).await));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_token_limit_in_a_text() {
     let script = [say("Once upon a ti").finish(FinishReason::Length)];
     insta::assert_snapshot!(transcript(&play(ask(), script).await));

@@ -8,9 +8,9 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures_util::{StreamExt as _, stream};
 use haft_core::{
-    BoxFuture, Capabilities, ContentPart, FinishReason, FunctionCall, Item, ItemKind, Message,
-    Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, Reasoning, Role,
-    Usage,
+    BoxFuture, Capabilities, ContentPart, Defer, FinishReason, FunctionCall, Item, ItemKind,
+    Message, Model, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, Reasoning,
+    Role, Usage,
 };
 use haft_engine::LoopOptions;
 use proptest::prelude::*;
@@ -26,16 +26,19 @@ struct Whim {
     left: Mutex<u32>,
     /// What it said, item by item.
     said: Arc<Mutex<Vec<String>>>,
+    /// Whether it searches for tools.
+    searches: bool,
 }
 
 impl Whim {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, searches: bool) -> Self {
         let mut random = Rng::with_seed(seed);
         let left = Mutex::new(random.u32(1..=5));
         Self {
             random: Mutex::new(random),
             left,
             said: Arc::default(),
+            searches,
         }
     }
 }
@@ -64,11 +67,14 @@ impl Model for Whim {
         let mut random = self.random.lock().unwrap();
         let mut left = self.left.lock().unwrap();
         *left = left.saturating_sub(1);
-        let items: Vec<_> = if *left == 0 {
+        let mut items: Vec<_> = if *left == 0 {
             vec![message(&mut Rng::with_seed(1), "done")]
         } else {
             (0..random.usize(0..5)).map(|_| item(&mut random)).collect()
         };
+        if self.searches {
+            items.iter_mut().for_each(|item| search(&mut random, item));
+        }
         let said = items.iter().map(|item| essence(&json!(item)));
         self.said.lock().unwrap().extend(said);
         let events = answer(&mut random, items);
@@ -157,6 +163,20 @@ fn item(random: &mut Rng) -> Item {
                 arguments,
                 extra: Map::new(),
             })
+        }
+    }
+}
+
+/// Makes some calls searches.
+fn search(random: &mut Rng, item: &mut Item) {
+    const QUERIES: [&str; 4] = ["listen", "look sky patch", "find book", "qqqq"];
+    if let Item::FunctionCall(call) = item
+        && matches!(&*call.name, "nobody" | "other" | "look")
+    {
+        "search_tools".clone_into(&mut call.name);
+        if random.u8(0..5) > 0 {
+            let query = QUERIES[random.usize(..QUERIES.len())];
+            call.arguments = json!({"query": query, "limit": random.u8(1..4)}).to_string();
         }
     }
 }
@@ -368,6 +388,7 @@ fn only_said(said: &[String], events: &[Value]) -> Result<(), String> {
             || kind == "mcp_call" && item["error"]["code"] == -32000;
         if kind == "mcp_list_tools"
             || kind == "custom_tool_call"
+            || kind == "tool_search_call"
             || kind.ends_with("_output")
             || is_empty
             || is_cut
@@ -391,6 +412,8 @@ fn only_permitted(body: &Value, events: &[Value]) -> Result<(), String> {
     let choice = &body["tool_choice"];
     let permits = |item: &Value| match (choice.as_str(), choice["mode"].as_str()) {
         (Some("none"), _) | (_, Some("none")) => false,
+        // Whoever may call a tool may search for it.
+        _ if item["type"] == "tool_search_call" => true,
         (_, Some(_)) => {
             item["type"] == "haft:echo" || item["name"] == "look" && item["namespace"].is_null()
         }
@@ -412,11 +435,76 @@ fn only_permitted(body: &Value, events: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
+/// A search stands in front of what it found, and what was found is all that can be called of what is held
+/// back.
+fn only_found(is_said: bool, events: &[Value]) -> Result<(), String> {
+    let Some(last) = events.last() else {
+        return Ok(());
+    };
+    let output = last["response"]["output"].as_array();
+    let output: Vec<&Value> = output.into_iter().flatten().collect();
+    let is = |item: Option<&&Value>, kind: &str| item.is_some_and(|item| item["type"] == kind);
+    let mut found = String::new();
+    for (at, item) in output.iter().enumerate() {
+        match item["type"].as_str().unwrap_or_default() {
+            kind if kind.starts_with("tool_search") && !is_said => {
+                return Err(format!("a search that nobody asked for: {item}"));
+            }
+            "tool_search_call" if !is(output.get(at + 1), "tool_search_output") => {
+                return Err(format!("a search without an end: {item}"));
+            }
+            "tool_search_output" if !is(output.get(at.wrapping_sub(1)), "tool_search_call") => {
+                return Err(format!("an end without a search: {item}"));
+            }
+            "tool_search_output" => found.push_str(&item["tools"].to_string()),
+            "function_call" | "custom_tool_call" | "mcp_call" if is_said => {
+                let is_offered = item["name"] == "look" && item["namespace"].is_null();
+                if !is_offered && !found.contains(&item["name"].to_string()) {
+                    return Err(format!("nobody found this: {item}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Defers most tools of a request, and says by whom they are found or leaves it to the server.
+fn defer(body: &mut Value, is_said: bool) {
+    let Some(tools) = body["tools"].as_array_mut() else {
+        return;
+    };
+    if is_said {
+        for tool in tools.iter_mut() {
+            let is_offered = tool["name"] == "look" || tool["type"].to_string().contains("haft:");
+            if !is_offered {
+                tool["defer_loading"] = true.into();
+            }
+        }
+        tools.push(json!({"type": "tool_search"}));
+    }
+}
+
+/// What is held back in a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Nothing,
+    /// What the request says.
+    Said,
+    /// Everything, without a word.
+    Unsaid,
+}
+
 /// Runs one seed; gives what is wrong with its stream.
 fn play(seed: u64) -> Result<(), String> {
+    play_held(seed, Held::Nothing)
+}
+
+fn play_held(seed: u64, held: Held) -> Result<(), String> {
     let mut random = Rng::with_seed(seed);
-    let body = request(&mut random);
-    let model = Whim::new(random.u64(..));
+    let mut body = request(&mut random);
+    defer(&mut body, held == Held::Said);
+    let model = Whim::new(random.u64(..), held != Held::Nothing);
     let said = Arc::clone(&model.said);
     let limits = LoopOptions {
         max_rounds: random.u32(1..4),
@@ -425,6 +513,10 @@ fn play(seed: u64) -> Result<(), String> {
         max_parallel: random.usize(1..4),
         tool_timeout: Duration::from_secs(4),
         final_turn: random.bool(),
+        defer: match held {
+            Held::Unsaid => Defer::Always,
+            Held::Nothing | Held::Said => Defer::Auto,
+        },
         ..LoopOptions::default()
     };
     let other = if random.bool() { echo } else { asking };
@@ -443,6 +535,7 @@ fn play(seed: u64) -> Result<(), String> {
         let said = said.lock().unwrap();
         let told = check(&events)
             .and_then(|()| only_permitted(&body, &events))
+            .and_then(|()| only_found(held == Held::Said, &events))
             .and_then(|()| only_said(&said, &events));
         told.map_err(|problem| {
             let lines = events.iter().map(Value::to_string).collect::<Vec<_>>();
@@ -470,6 +563,14 @@ proptest! {
     #[test]
     fn every_run_gives_a_legal_stream(seed: u64) {
         if let Err(problem) = play(seed) {
+            return Err(TestCaseError::fail(problem));
+        }
+    }
+
+    #[test]
+    fn every_run_with_a_search_gives_a_legal_stream(seed: u64, is_said: bool) {
+        let held = if is_said { Held::Said } else { Held::Unsaid };
+        if let Err(problem) = play_held(seed, held) {
             return Err(TestCaseError::fail(problem));
         }
     }

@@ -1,5 +1,6 @@
 //! Every metric, once: what is registered, what is documented and what a test checks come from here.
 
+use haft_engine::Counters;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -116,13 +117,25 @@ metrics! {
         "Tokens as providers count them: input and, as parts of it, cached and cache_write; output and, as a part of it, reasoning";
     tool_calls: Family<CallLabels, Counter> = Family::default(),
         "counter" "haft_tool_calls" ["kind", "outcome"]
-        "Calls of tools: by the type of the tool where it runs here, as function, custom or tool_search where the client runs it, as unknown where there is none";
+        "Calls of tools: by the type of the tool where it runs here, as function or custom where the client runs it, as tool_search whoever searches, as unknown where there is none";
     tool_seconds: Histograms<KindLabels> = Family::new_with_constructor(waits),
         "histogram" "haft_tool_call_duration_seconds" ["kind"]
         "How long calls ran here";
     hydrations: Family<OutcomeLabels, Counter> = Family::default(),
         "counter" "haft_hydrations" ["outcome"]
         "Arguments that were read: valid, repaired, unvalidated (the tool has no schema), or refused";
+    tools_injected: Counter = Counter::default(),
+        "counter" "haft_tools_injected" []
+        "Tools that were added to running conversations: found by a search, or brought by a section that was read";
+    disclosures: Counter = Counter::default(),
+        "counter" "haft_disclosure_dynamic" []
+        "Sections that were read and brought tools into a running conversation";
+    disclosure_restarts: Counter = Counter::default(),
+        "counter" "haft_disclosure_restarts" []
+        "Conversations that were started anew so that their model takes new tools";
+    tools_picked: Counter = Counter::default(),
+        "counter" "haft_tools_picked" []
+        "Tools that were picked out of brief lists, by name or by calling them";
     compactions: Family<OutcomeLabels, Counter> = Family::default(),
         "counter" "haft_compactions" ["outcome"]
         "Contexts that were to be summed up: completed, failed or cancelled";
@@ -153,4 +166,15 @@ metrics! {
     spans: Family<OutcomeLabels, Counter> = Family::default(),
         "counter" "haft_spans" ["outcome"]
         "Spans that were exported, or dropped because the collector could not take them";
+}
+
+impl Meters {
+    /// Counts what became of a run's tools.
+    pub(crate) fn disclosed(&self, counters: &Counters) {
+        self.tools_injected.inc_by(counters.tools_injected);
+        self.disclosures.inc_by(counters.disclosure_dynamic);
+        self.disclosure_restarts
+            .inc_by(counters.disclosure_restarts);
+        self.tools_picked.inc_by(counters.tools_picked);
+    }
 }

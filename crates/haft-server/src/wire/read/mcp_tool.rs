@@ -62,6 +62,7 @@ pub(super) fn read_mcp(config: Map<String, Value>, path: &str) -> Read<(McpEntry
         allowed,
         approval,
         defer_loading,
+        is_found: false,
     };
     Ok((entry, echo))
 }

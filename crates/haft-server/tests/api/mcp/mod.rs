@@ -5,4 +5,5 @@ mod calls;
 mod forms;
 mod lists;
 mod resuming;
+mod searching;
 mod server;

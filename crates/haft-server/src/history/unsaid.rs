@@ -1,0 +1,53 @@
+//! What a search loads that nobody sees, kept with what is stored (`open-responses.md` §5.5).
+
+use haft_core::Item;
+use serde::{Deserialize, Serialize};
+
+/// Marks the last item of a stored response with what its conversation has to remember; clients do not see
+/// it.
+pub(crate) const DEFERRAL: &str = "haft_deferral";
+
+/// What a conversation remembers of tools that were held back without a word.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Unsaid {
+    /// Whether there were too many tools, so that all were.
+    #[serde(default)]
+    pub(crate) all: bool,
+    /// What was found, in order, by the names that the model calls it by.
+    #[serde(default)]
+    pub(crate) loaded: Vec<String>,
+}
+
+impl Unsaid {
+    /// All that was remembered, in order; none if nothing was.
+    pub(crate) fn of<'u>(told: impl Iterator<Item = &'u Option<Self>>) -> Option<Self> {
+        let mut told = told.flatten().cloned();
+        let mut unsaid = told.next()?;
+        told.for_each(|later| unsaid.add(later));
+        Some(unsaid)
+    }
+
+    /// Adds what was found behind what was found before.
+    pub(crate) fn add(&mut self, later: Self) {
+        self.all |= later.all;
+        for name in later.loaded {
+            if !self.loaded.contains(&name) {
+                self.loaded.push(name);
+            }
+        }
+    }
+}
+
+/// Takes what a stored item says about it: no model reads that.
+pub(crate) fn take_unsaid(item: &mut Item) -> Option<Unsaid> {
+    let members = match item {
+        Item::Message(message) => &mut message.extra,
+        Item::FunctionCall(call) => &mut call.extra,
+        Item::FunctionCallOutput(output) => &mut output.extra,
+        Item::Reasoning(reasoning) => &mut reasoning.extra,
+        Item::Other(members) => members,
+        _ => return None,
+    };
+    let unsaid = members.shift_remove(DEFERRAL)?;
+    serde_json::from_value(unsaid).ok()
+}
