@@ -1,7 +1,9 @@
 //! `haft-bench`: runs haft over files of cases and writes what came out, for scorers to read.
 
+mod dense;
 mod hydrate;
 mod jsonl;
+mod many;
 mod select;
 
 use std::path::PathBuf;
@@ -41,9 +43,16 @@ enum Command {
     Select {
         /// A folder with tools.jsonl (or a META.json that names it) and queries.jsonl.
         set: PathBuf,
-        /// How many tools to rank per query.
-        #[arg(long, default_value_t = 20)]
-        k: usize,
+        #[command(flatten)]
+        options: select::Options,
+    },
+    /// Time search: {"tools", "build_p50_ms", "query_p50_ms", "query_p99_ms", …} for each number of tools.
+    Search {
+        /// A folder with tools.jsonl and queries.jsonl; where there is none, tools are made up.
+        set: PathBuf,
+        /// How many tools; more than the set has are made by varying them.
+        #[arg(long, value_delimiter = ',', default_value = "4076,50000")]
+        tools: Vec<usize>,
     },
     /// Validate each case's data: {"id", "valid"}; `id` is the line number if a case has none.
     Validate {
@@ -59,7 +68,14 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Hydrate { cases, policy } => hydrate::run(&cases, policy),
         Command::Time { cases, rounds } => hydrate::time(&cases, rounds),
-        Command::Select { set, k } => select::run(&set, k),
+        Command::Select { set, options } => select::run(&set, &options),
+        Command::Search { set, tools } => {
+            let mut out = jsonl::Writer::new();
+            for count in tools {
+                out.row(&many::cost(&set, count)?)?;
+            }
+            out.finish()
+        }
         Command::Validate { cases, dialect } => hydrate::validate(&cases, dialect.as_deref()),
     }
 }

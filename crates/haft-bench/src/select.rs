@@ -1,21 +1,24 @@
 //! Selection over a set of tools and queries.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use haft::{KeywordIndex, ToolDefinition, ToolName, json};
+use haft::search::{
+    Detail, MAX_QUERY_CHARS, PlacedTool, SearchAnswer, SearchIndex, SearchRequest, SearchSection,
+};
+use haft::{Annotations, ToolDefinition, ToolName, json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::jsonl;
+use crate::{dense, jsonl};
 
 #[derive(Deserialize)]
 struct Tool {
     name: String,
     description: Option<String>,
     parameters: Option<Value>,
+    section: Option<String>,
     #[serde(default)]
     depends_on: Vec<Dependency>,
 }
@@ -29,28 +32,105 @@ struct Dependency {
 struct Query {
     id: Value,
     query: String,
+    #[serde(default)]
+    relevant: Vec<String>,
+}
+
+/// A set: its tools as search knows them, and the names that the set has for them.
+struct Set {
+    index: SearchIndex,
+    names: Vec<String>,
+}
+
+impl Set {
+    fn read(folder: &Path) -> Result<Self> {
+        let tools: Vec<Tool> = jsonl::read(&tools_file(folder)?)?;
+        let (mut names, mut placed) = (Vec::new(), Vec::new());
+        for tool in &tools {
+            if let Some(definition) = definition(tool) {
+                names.push(tool.name.clone());
+                placed.push(Arc::new(place(tool, definition)));
+            }
+        }
+        Ok(Self {
+            index: SearchIndex::of(placed),
+            names,
+        })
+    }
+
+    /// What was found, in the names of the set.
+    fn names(&self, answer: &SearchAnswer) -> Vec<&str> {
+        let hits = answer.hits.iter();
+        hits.map(|hit| &*self.names[hit.position]).collect()
+    }
+}
+
+/// What is ranked, and by whom.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// How many tools to rank per query.
+    #[arg(long, default_value_t = 20)]
+    k: usize,
+    /// Rank sections instead, each by its best tool.
+    #[arg(long, conflicts_with = "embedder")]
+    sections: bool,
+    /// Hear an embedder too: `good` or `bad`, which are made up, or a server's address with its `/v1`.
+    #[arg(long)]
+    embedder: Option<String>,
+    /// The model at that address.
+    #[arg(long, default_value = "all-minilm")]
+    embedding_model: String,
 }
 
 /// Ranks the tools of a set for each query: `k` hits, then what those depend on.
-pub(crate) fn run(set: &Path, k: usize) -> Result<()> {
-    let tools: Vec<Tool> = jsonl::read(&tools_file(set)?)?;
-    let definitions: Vec<_> = tools.iter().filter_map(definition).collect();
-    let index = KeywordIndex::new(&definitions);
-    let names: HashMap<_, _> = tools
-        .iter()
-        .map(|tool| (ToolName::import(&tool.name), tool.name.as_str()))
-        .collect();
+pub(crate) fn run(folder: &Path, options: &Options) -> Result<()> {
+    let set = Set::read(folder)?;
+    let mut queries: Vec<Query> = jsonl::read(&folder.join("queries.jsonl"))?;
+    for query in &mut queries {
+        query.query = query.query.chars().take(MAX_QUERY_CHARS).collect();
+    }
+    let meant = |query: &Query| (query.query.clone(), query.relevant.clone());
+    let dense = options.embedder.as_deref().map(|name| {
+        dense::named(
+            name,
+            &options.embedding_model,
+            queries.iter().map(meant).collect(),
+        )
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let mut out = jsonl::Writer::new();
-    for query in jsonl::read::<Query>(&set.join("queries.jsonl"))? {
-        let mut ranked: Vec<&str> = index
-            .rank(&query.query, k)
-            .into_iter()
-            .filter_map(|hit| names.get(hit.tool.name()).copied())
-            .collect();
-        append_dependencies(&mut ranked, &tools);
-        out.row(&json!({"id": query.id, "ranked": ranked}))?;
+    for query in &queries {
+        if options.sections {
+            let found = set.index.search_sections(&query.query, options.k);
+            let keys: Vec<_> = found.into_iter().map(|hit| hit.section).collect();
+            out.row(&json!({"id": query.id, "ranked": keys}))?;
+            continue;
+        }
+        let request = SearchRequest::new(&query.query)
+            .k(options.k)
+            .detail(Detail::Names);
+        let answer = match &dense {
+            Some(dense) => runtime.block_on(dense.search(&set.index, &request))?,
+            None => set.index.search(&request)?,
+        };
+        out.row(&json!({"id": query.id, "ranked": set.names(&answer)}))?;
     }
     out.finish()
+}
+
+/// A tool of a set with the name and the section that it has there.
+fn place(tool: &Tool, definition: Arc<ToolDefinition>) -> PlacedTool {
+    let placed = PlacedTool::new(definition);
+    match &tool.section {
+        Some(section) => placed.in_section(SearchSection {
+            key: section.clone(),
+            title: section.clone(),
+            summary: String::new(),
+        }),
+        None => placed,
+    }
 }
 
 /// A set without tools of its own names, in META.json, the file that holds them.
@@ -79,26 +159,20 @@ fn definition(tool: &Tool) -> Option<Arc<ToolDefinition>> {
         .take(4096)
         .collect();
     let build = |parameters: Value| {
-        ToolDefinition::builder(String::from(ToolName::import(&tool.name)))
+        let name = ToolName::import(&tool.name);
+        let origin = (name.as_str() != tool.name).then(|| tool.name.clone());
+        let depends_on = tool.depends_on.iter();
+        ToolDefinition::builder(String::from(name))
             .description(&description)
             .parameters(parameters)
+            .annotations(Annotations {
+                origin,
+                depends_on: depends_on.map(|it| ToolName::import(&it.name)).collect(),
+                ..Annotations::default()
+            })
             .build()
             .ok()
     };
     let own = tool.parameters.clone().and_then(build);
     own.or_else(|| build(json!({"type": "object"})))
-}
-
-/// Appends, breadth first, what the ranked tools depend on.
-fn append_dependencies<'t>(ranked: &mut Vec<&'t str>, tools: &'t [Tool]) {
-    let mut at = 0;
-    while at < ranked.len() {
-        let tool = tools.iter().find(|tool| tool.name == ranked[at]);
-        for dependency in tool.into_iter().flat_map(|tool| &tool.depends_on) {
-            if !ranked.contains(&dependency.name.as_str()) {
-                ranked.push(&dependency.name);
-            }
-        }
-        at += 1;
-    }
 }

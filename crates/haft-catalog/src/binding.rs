@@ -84,7 +84,7 @@ impl Binding {
         tools: Vec<Arc<Offered>>,
         choice: ToolChoice,
     ) -> Result<Self, BindError> {
-        let by_name = by_name(&tools);
+        let by_name = by_name(&tools, &Held::default());
         let offered = |name: &String| match by_name.get_key_value(name.as_str()) {
             Some((name, _)) => Ok(name.clone()),
             None => Err(BindError::ChoiceNotOffered {
@@ -137,13 +137,18 @@ impl Binding {
             inner: Arc::new(Inner {
                 snapshot: Arc::clone(&inner.snapshot),
                 specs: specs(&tools),
-                by_name: by_name(&tools),
+                by_name: by_name(&tools, &held),
                 tools,
                 choice: inner.choice.clone(),
                 callable: inner.callable.clone(),
                 held,
             }),
         }
+    }
+
+    /// Whether the list has a tool of this name, also if it cannot be called yet.
+    pub(crate) fn lists(&self, name: &ToolName) -> bool {
+        self.inner.tools.iter().any(|tool| tool.name() == name)
     }
 
     pub(crate) fn offered(&self) -> &[Arc<Offered>] {
@@ -227,11 +232,13 @@ impl Binding {
     /// As many names as a refusal shows, and one more if there are more.
     fn first_names(&self) -> Vec<ToolName> {
         let names = self.inner.tools.iter().map(|tool| tool.name().clone());
+        let names = names.filter(|name| self.inner.by_name.contains_key(name));
         names.take(LISTED + 1).collect()
     }
 
     fn may_call(&self, name: &ToolName) -> bool {
         match &self.inner.callable {
+            _ if !self.inner.by_name.contains_key(name) => false,
             Callable::All => true,
             Callable::Nothing => false,
             Callable::Only(allowed) => allowed.contains(name),
@@ -274,6 +281,7 @@ impl Binding {
         if let Some(chosen) = Arc::get_mut(&mut chosen.inner) {
             // The list is the same, and so is what adapters made of it.
             chosen.specs = inner.specs.clone();
+            chosen.by_name.clone_from(&inner.by_name);
             chosen.held = inner.held.clone();
         }
         Ok(chosen)
@@ -298,6 +306,7 @@ impl Binding {
         let mut tools_now = self.inner.tools.clone();
         let mut names = self.inner.by_name.clone();
         let (mut callable, mut choice) = (self.inner.callable.clone(), self.inner.choice.clone());
+        let mut held = self.inner.held.clone();
         let (mut added, mut skipped, mut rejected) = (Vec::new(), Vec::new(), Vec::new());
         for reference in tools {
             let found = match resolve(&reference.into(), snapshot) {
@@ -327,8 +336,14 @@ impl Binding {
                             allowed.names.push(name.to_string());
                         }
                     }
-                    names.insert(name.clone(), tools_now.len());
-                    tools_now.push(tool);
+                    if held.disclose(&name) {
+                        // It has been on the list all the while.
+                        let place = tools_now.iter().position(|tool| *tool.name() == name);
+                        names.extend(place.map(|place| (name.clone(), place)));
+                    } else {
+                        names.insert(name.clone(), tools_now.len());
+                        tools_now.push(tool);
+                    }
                     added.push(name);
                 }
             }
@@ -342,7 +357,7 @@ impl Binding {
                     by_name: names,
                     choice,
                     callable,
-                    held: self.inner.held.clone(),
+                    held,
                 }),
             },
             added,
@@ -378,9 +393,11 @@ fn specs(tools: &[Arc<Offered>]) -> ToolSpecs {
     ToolSpecs::new(tools.iter().map(|tool| Arc::clone(tool.spec())).collect())
 }
 
-fn by_name(tools: &[Arc<Offered>]) -> HashMap<ToolName, usize> {
-    let names = tools.iter().map(|tool| tool.name().clone());
-    names.enumerate().map(|(at, name)| (name, at)).collect()
+/// Where each tool is that can be called.
+fn by_name(tools: &[Arc<Offered>], held: &Held) -> HashMap<ToolName, usize> {
+    let names = tools.iter().map(|tool| tool.name().clone()).enumerate();
+    let names = names.filter(|(_, name)| !held.keeps_unseen(name));
+    names.map(|(at, name)| (name, at)).collect()
 }
 
 impl ToolTable for Binding {

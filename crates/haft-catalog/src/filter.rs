@@ -15,6 +15,10 @@ use haft_core::{Score, ScoreError, Scorer, ToolDefinition, caught};
 use serde_json::{Map, Value};
 
 use crate::keyword::KeywordScorer;
+use crate::search::LexicalScorer;
+
+/// The most tools that `keyword` scores if nobody says who does.
+const KEYWORD_UP_TO: usize = 20;
 
 /// How [`filter_tools`] chooses.
 #[derive(Clone)]
@@ -28,8 +32,8 @@ pub struct FilterOptions {
     /// The longest that scoring may take altogether. A scorer that is still at work then is left to
     /// itself on a thread of its own, and stops at its next tool.
     pub timeout: Option<Duration>,
-    /// Who scores. By default `keyword` up to 20 tools and `lexical` above; as long as `lexical` is
-    /// not built, `keyword` scores those too, and the provenance says so.
+    /// Who scores. By default `keyword` up to 20 tools and `lexical` above. Whoever filters the same
+    /// large list again and again keeps a [`LexicalScorer`], which reads it once.
     pub scorer: Option<Arc<dyn Scorer>>,
 }
 
@@ -110,7 +114,7 @@ pub fn filter_tools<T: Borrow<Arc<ToolDefinition>>>(
     let scorer = options
         .scorer
         .clone()
-        .unwrap_or_else(|| Arc::new(KeywordScorer));
+        .unwrap_or_else(|| usual_scorer(eligible.len()));
     let Some(ratings) = rate(&query, &eligible, &scorer, options.timeout) else {
         return out_of_time(eligible, &*scorer, options.max_candidates);
     };
@@ -124,6 +128,15 @@ pub fn filter_tools<T: Borrow<Arc<ToolDefinition>>>(
     picked.sort_by(|a, b| b.score.total_cmp(&a.score));
     picked.truncate(options.max_candidates);
     picked
+}
+
+/// Few tools need no ranking; among many, sharing words is too common to tell them apart.
+fn usual_scorer(tools: usize) -> Arc<dyn Scorer> {
+    if tools <= KEYWORD_UP_TO {
+        Arc::new(KeywordScorer)
+    } else {
+        Arc::new(LexicalScorer::new())
+    }
 }
 
 /// The first of each name, without unsafe tools unless they are allowed.

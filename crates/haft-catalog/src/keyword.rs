@@ -9,7 +9,7 @@ use haft_core::{Score, Scorer, Scoring, ToolDefinition};
 use crate::filter::{PickProvenance, PickResult};
 
 /// Words that say nothing about what is wanted.
-const STOP_WORDS: [&str; 32] = [
+pub(crate) const STOP_WORDS: [&str; 32] = [
     "a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "for", "from", "how", "i", "in",
     "is", "it", "me", "my", "of", "on", "or", "please", "that", "the", "this", "to", "was", "what",
     "with", "you", "your",

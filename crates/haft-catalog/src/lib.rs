@@ -8,6 +8,8 @@
 //! Wire names follow from a tool's identity; the order of registration, of connections or of a hash
 //! map shows nowhere. A bad tool is left out and named; it never spoils the rest.
 //!
+//! [`search`] finds the few tools that a step needs among thousands.
+//!
 //! This crate must never run a tool, talk to a server, or change what was handed out.
 //!
 //! ```
@@ -66,6 +68,7 @@ mod presented;
 pub mod prompt;
 mod refusal;
 mod registration;
+pub mod search;
 mod snapshot;
 
 pub use binding::{Appended, Binding, Progress};
@@ -79,4 +82,5 @@ pub use offered::BriefSchema;
 pub use origin::Origin;
 pub use refusal::CallRefused;
 pub use registration::Registration;
+pub use search::LexicalScorer;
 pub use snapshot::Snapshot;

@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use haft_core::{
-    DefinitionError, Namespace, SchemaError, ToolDefinition, ToolName, ToolObject, ToolSpec,
-    Validator, ViewFormat, caught,
+    DefinitionError, Loading, Namespace, SchemaError, ToolDefinition, ToolName, ToolObject,
+    ToolSpec, Validator, ViewFormat, caught,
 };
 use haft_hydrate::{Compile, PreparedTool, ValidatorCache};
 use serde_json::json;
@@ -27,6 +27,7 @@ pub(crate) struct Offered {
     spec: Arc<ToolSpec>,
     hashed: OnceLock<Option<Arc<Offered>>>,
     briefs: [OnceLock<Option<Arc<Offered>>>; 2],
+    deferred: [OnceLock<Arc<Offered>>; 2],
 }
 
 /// What is left of a tool's parameters while it is shown in brief.
@@ -100,6 +101,7 @@ impl Offered {
             workshop: workshop.clone(),
             hashed: OnceLock::new(),
             briefs: Default::default(),
+            deferred: Default::default(),
         }))
     }
 
@@ -114,6 +116,7 @@ impl Offered {
             spec: Arc::clone(&self.spec),
             hashed: OnceLock::new(),
             briefs: Default::default(),
+            deferred: Default::default(),
         })
     }
 
@@ -128,17 +131,40 @@ impl Offered {
         brief.clone().unwrap_or_else(|| Arc::clone(self))
     }
 
+    /// The same tool, which the model gets to see in another way. Made once, so that adapters render it
+    /// once.
+    pub(crate) fn loaded_by(self: &Arc<Self>, loading: Loading) -> Arc<Self> {
+        if self.spec.loading() == loading {
+            return Arc::clone(self);
+        }
+        let with = |loading| {
+            let definition = Arc::clone(self.spec.definition());
+            self.shown_by(ToolSpec::loaded_by(definition, loading))
+        };
+        let [searched, referenced] = &self.deferred;
+        match loading {
+            Loading::Listed => with(loading),
+            Loading::Searched => Arc::clone(searched.get_or_init(|| with(loading))),
+            Loading::Referenced => Arc::clone(referenced.get_or_init(|| with(loading))),
+        }
+    }
+
     /// The same tool, shown to models by another definition of the same name.
     pub(crate) fn shown_as(&self, definition: Arc<ToolDefinition>) -> Arc<Self> {
+        self.shown_by(ToolSpec::new(definition))
+    }
+
+    fn shown_by(&self, spec: Arc<ToolSpec>) -> Arc<Self> {
         Arc::new(Self {
             prepared: self.prepared.clone(),
             identity: self.identity.clone(),
             source: Arc::clone(&self.source),
             attached: self.attached.clone(),
             workshop: self.workshop.clone(),
-            spec: ToolSpec::new(definition),
+            spec,
             hashed: OnceLock::from(None),
             briefs: Default::default(),
+            deferred: Default::default(),
         })
     }
 
@@ -164,6 +190,7 @@ impl Offered {
             workshop: self.workshop.clone(),
             hashed: OnceLock::from(None),
             briefs: Default::default(),
+            deferred: Default::default(),
         })
     }
 

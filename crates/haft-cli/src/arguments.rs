@@ -3,6 +3,7 @@
 mod chat;
 mod help;
 mod mcp;
+mod prompt;
 mod remote;
 mod responses;
 mod tools;
@@ -30,12 +31,14 @@ pub(crate) use self::mcp::{
     AdHoc, McpAcceptArguments, McpCallArguments, McpCommand, McpFrom, McpListArguments,
     McpLoginArguments, McpServeArguments, McpTestArguments, McpToolsArguments, SuperviseArguments,
 };
+pub(crate) use self::prompt::{PromptCommand, RenderArguments};
 pub(crate) use self::remote::{RemoteArguments, SERVER};
 pub(crate) use self::responses::{
     DeleteArguments, ListArguments, ResponsesCommand, ShowArguments, WaitArguments,
 };
 pub(crate) use self::tools::{
-    CallToolArguments, FromConfiguration, ListToolsArguments, ShowToolArguments, ToolsCommand,
+    CallToolArguments, FromConfiguration, ListToolsArguments, SearchToolsArguments,
+    ShowToolArguments, ToolCostArguments, ToolsCommand, WhichTools,
 };
 pub(crate) use self::trace::TraceArguments;
 
@@ -80,6 +83,9 @@ pub(crate) enum Command {
     /// List, show and call the tools that `haft serve` has with this folder's configuration
     #[command(subcommand)]
     Tools(ToolsCommand),
+    /// Show what a model would see of the prompt that this folder's configuration describes
+    #[command(subcommand)]
+    Prompt(PromptCommand),
     /// List, test and call MCP servers, accept changed tools, log in, or be an MCP server
     #[command(subcommand, after_help = MCP_HELP)]
     Mcp(McpCommand),

@@ -11,6 +11,7 @@ mod init;
 mod inquiry;
 mod keys;
 mod mcp;
+mod prompt;
 mod remote;
 mod responses;
 mod screen;
@@ -18,6 +19,7 @@ mod serve;
 mod settings;
 mod terminal;
 mod text;
+mod tokens;
 mod toolbox;
 mod tools;
 mod trace;
@@ -87,6 +89,7 @@ fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
         Command::Chat(arguments) => on_one_thread(chat::chat(&arguments, color)),
         Command::Trace(arguments) => on_one_thread(trace::trace(&arguments)),
         Command::Tools(command) => on_one_thread(toolbox::perform(command)),
+        Command::Prompt(command) => on_one_thread(prompt::perform(command)),
         Command::Mcp(command @ McpCommand::Serve(_)) => {
             let runtime = Builder::new_multi_thread().enable_all().build()?;
             let served = runtime.block_on(mcp::perform(command));

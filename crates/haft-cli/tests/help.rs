@@ -18,6 +18,8 @@ fn help_reads_well() {
         &["tools", "list"],
         &["tools", "show"],
         &["tools", "call"],
+        &["prompt"],
+        &["prompt", "render"],
         &["responses"],
         &["responses", "list"],
         &["responses", "show"],

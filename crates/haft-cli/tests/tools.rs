@@ -204,3 +204,128 @@ fn a_call_that_must_not_run_unasked_is_asked_about() {
         assert_eq!((ended, has_run), (Some(code), code == 0), "{answer}");
     }
 }
+
+/// Definitions in a file, as an MCP server lists them.
+fn definitions() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let tool = |name: &str, description: &str| {
+        json!({"name": name, "description": description, "inputSchema": {"type": "object",
+            "properties": {"owner": {"type": "string", "description": "Who owns it."}}}})
+    };
+    let mut tools = vec![
+        tool("create_issue", "Open a new issue in a repository."),
+        tool("list_branches", "List the branches of a repository."),
+        tool("send_mail", "Send a message to somebody."),
+        json!({"no": "tool"}),
+    ];
+    for n in 0..60 {
+        tools.push(tool(
+            &format!("filler_{n}"),
+            "Something else altogether, told at some length.",
+        ));
+    }
+    std::fs::write(
+        folder.path().join("a.json"),
+        json!({"tools": tools}).to_string(),
+    )
+    .unwrap();
+    folder
+}
+
+#[test]
+fn tools_are_found_with_scores_and_reasons() {
+    let folder = definitions();
+    let (code, out, aside) = run(
+        folder.path(),
+        &["search", "open an issue", "--file", "a.json"],
+    );
+    assert_eq!(code, Some(0), "{aside}");
+    let first = out.lines().next().unwrap();
+    assert!(
+        first.contains("create_issue") && first.contains("Open a new issue"),
+        "{out}"
+    );
+    assert!(
+        out.lines().nth(1).unwrap().contains("words: open, issu"),
+        "{out}"
+    );
+    assert!(
+        aside.contains("1 entries of `a.json` are no tool definitions"),
+        "{aside}"
+    );
+    assert!(aside.contains("of 63 tools"), "{aside}");
+
+    let query = [
+        "search",
+        "send_mail",
+        "branches",
+        "-n",
+        "2",
+        "--file",
+        "a.json",
+        "--json",
+    ];
+    let (_, out, _) = run(folder.path(), &query);
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    let hits = answer["hits"].as_array().unwrap();
+    let names: Vec<_> = hits.iter().map(|hit| &hit["name"]).collect();
+    assert_eq!(names, ["send_mail", "list_branches"]);
+    assert_eq!(
+        (&hits[0]["reason"], &hits[0]["score"]),
+        (&json!("exact"), &json!(1.0))
+    );
+
+    let (code, _, aside) = run(folder.path(), &["search", "zzz", "--file", "a.json"]);
+    assert_eq!(code, Some(1));
+    assert!(aside.contains("nothing fits among 63 tools"), "{aside}");
+
+    // Without a file, those of the configuration.
+    let (code, out, _) = run(folder.path(), &["search", "what time is it"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("clock"), "{out}");
+}
+
+#[test]
+fn the_cost_of_tools_is_counted_in_real_tokens() {
+    let folder = definitions();
+    let cost = |more: &[&str]| {
+        let mut all = vec!["cost", "--file", "a.json", "--json"];
+        all.extend(more);
+        let (code, out, aside) = run(folder.path(), &all);
+        assert_eq!(code, Some(0), "{aside}");
+        serde_json::from_str::<Value>(&out).unwrap()
+    };
+    let all = cost(&["--loaded", "2"]);
+    assert_eq!(
+        (&all["counted_as"], &all["tools"]),
+        (&json!("o200k_base"), &json!(63))
+    );
+    let (full, brief) = (
+        all["tokens"].as_u64().unwrap(),
+        all["brief_tokens"].as_u64().unwrap(),
+    );
+    let names = all["name_tokens"].as_u64().unwrap();
+    assert!(names < brief && brief < full, "{all}");
+    let deferred = &all["deferred"];
+    assert!(deferred["saved_percent"].as_f64().unwrap() > 80.0, "{all}");
+    assert!(
+        deferred["worst_tokens"].as_u64() >= deferred["tokens"].as_u64(),
+        "{all}"
+    );
+    let asked = cost(&["--loaded", "1", "--query", "create_issue"]);
+    let search = asked["deferred"]["search_tokens"].as_u64().unwrap();
+    assert!(
+        asked["deferred"]["tokens"].as_u64().unwrap() > search,
+        "{asked}"
+    );
+
+    let (code, out, _) = run(folder.path(), &["cost", "--file", "a.json"]);
+    assert_eq!(code, Some(0));
+    assert!(
+        out.starts_with("63 tools, in tokens of o200k_base"),
+        "{out}"
+    );
+    let (code, _, aside) = run(folder.path(), &["cost", "--file", "nowhere.json"]);
+    assert_eq!(code, Some(2));
+    assert!(aside.contains("`nowhere.json` cannot be read"), "{aside}");
+}

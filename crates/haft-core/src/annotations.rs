@@ -23,6 +23,10 @@ pub enum Defer {
 }
 
 impl Defer {
+    #[allow(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature that serde's skip_serializing_if asks for"
+    )]
     fn is_auto(&self) -> bool {
         *self == Self::Auto
     }

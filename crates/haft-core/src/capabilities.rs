@@ -27,8 +27,10 @@ pub struct Capabilities {
     pub named_choice: bool,
     /// `tool_choice: none` really keeps the model from calling, with the tools still in the prompt.
     pub none_choice: bool,
-    /// The provider itself can hold tools back until they are searched for.
+    /// The provider itself holds tools back until its own search finds them.
     pub native_deferred_loading: bool,
+    /// The provider holds tools back until the output of a call refers to them.
+    pub tool_references: bool,
     /// Images as input.
     pub image_input: bool,
     /// Files as input, such as PDF documents.

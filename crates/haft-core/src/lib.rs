@@ -25,11 +25,13 @@ mod definition;
 mod definition_builder;
 mod definition_error;
 mod definition_json;
+mod embedder;
 mod feedback;
 mod gate;
 mod item;
 mod item_json;
 mod kind;
+mod loading;
 mod local_ref;
 mod model;
 mod model_error;
@@ -69,6 +71,7 @@ pub use cut::cut;
 pub use definition::{Fingerprint, NoSchemaMode, ToolDefinition, canonical_json};
 pub use definition_builder::{MAX_DESCRIPTION_CHARS, ToolDefinitionBuilder};
 pub use definition_error::DefinitionError;
+pub use embedder::Embedder;
 pub use feedback::{FeedbackMoment, FeedbackProvider, FeedbackTrigger};
 pub use gate::{OnRepaired, TrustPolicy, Verdict};
 pub use item::{
@@ -76,6 +79,7 @@ pub use item::{
     Reasoning, Role,
 };
 pub use kind::{CustomKind, ToolKind};
+pub use loading::{Loading, TOOL_REFERENCES};
 pub use local_ref::resolve_local_ref;
 pub use model::{Model, ModelOptions, ModelRequest, ModelStream, OutputFormat, Streaming};
 pub use model_error::{ModelError, ModelErrorKind};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::definition::ToolDefinition;
+use crate::loading::Loading;
 use crate::render_cache::RenderCache;
 
 /// One tool as models are shown it, with whatever adapters made of it.
@@ -11,16 +12,28 @@ use crate::render_cache::RenderCache;
 /// An adapter lowers a tool once and keeps the bytes here, for every request that shows it.
 pub struct ToolSpec {
     definition: Arc<ToolDefinition>,
+    loading: Loading,
     rendered: RenderCache,
 }
 
 impl ToolSpec {
-    /// A tool that nobody has rendered yet.
+    /// A tool that nobody has rendered yet, shown with the list.
     pub fn new(definition: Arc<ToolDefinition>) -> Arc<Self> {
+        Self::loaded_by(definition, Loading::Listed)
+    }
+
+    /// A tool that nobody has rendered yet, and how the model gets to see it.
+    pub fn loaded_by(definition: Arc<ToolDefinition>, loading: Loading) -> Arc<Self> {
         Arc::new(Self {
             definition,
+            loading,
             rendered: RenderCache::default(),
         })
+    }
+
+    /// How the model gets to see it.
+    pub fn loading(&self) -> Loading {
+        self.loading
     }
 
     /// The definition.

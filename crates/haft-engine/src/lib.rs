@@ -39,7 +39,10 @@ mod texts;
 
 pub use answer::OnMismatch;
 pub use detect::{LoopDetection, LoopDetector};
-pub use disclosure::{ReadSectionResult, ToolFinder, is_held_back, search_tool_name};
+pub use disclosure::{
+    HostError, ReadSectionResult, ToolFinder, VisibilityChange, is_held_back, search_tool_name,
+    search_tools_definition,
+};
 pub use driver::Step;
 pub use event::{EventKind, RunContext, RunEvent};
 pub use executor::{ExecutorCall, ToolExecutor};

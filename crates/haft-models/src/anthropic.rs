@@ -132,6 +132,7 @@ impl Anthropic {
                     forced_choice: ForcedChoice::Named,
                     none_choice: true,
                     native_deferred_loading: false,
+                    tool_references: false,
                     image_input: true,
                     file_input: true,
                     video_input: false,

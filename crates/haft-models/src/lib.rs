@@ -20,6 +20,7 @@ mod answer;
 mod anthropic;
 mod builders;
 mod config;
+mod embeddings;
 pub mod frame;
 pub mod http;
 mod lift;
@@ -39,6 +40,7 @@ pub use config::{
     Adapter, Backend, CapabilityOverrides, ConfigError, HeaderSource, Lookup, ModelConfig,
     from_config, from_config_with, pools, process_environment, required_variable,
 };
+pub use embeddings::OpenAiEmbeddings;
 pub use lower::{Thinking, ThoughtsBack};
 pub use offline::OfflineModel;
 pub use ollama::Ollama;

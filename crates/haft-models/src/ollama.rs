@@ -191,6 +191,7 @@ impl Model for Ollama {
             forced_choice: ForcedChoice::Unsupported,
             none_choice: false,
             native_deferred_loading: false,
+            tool_references: false,
             image_input: true,
             file_input: false,
             video_input: false,
@@ -199,7 +200,12 @@ impl Model for Ollama {
             structured_output_with_tools: false,
             context_tokens: self.context_tokens,
         };
-        self.overrides.apply(usual)
+        Capabilities {
+            // This protocol has no form for either.
+            native_deferred_loading: false,
+            tool_references: false,
+            ..self.overrides.apply(usual)
+        }
     }
 
     fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {

@@ -316,6 +316,7 @@ impl Model for OpenAiChat {
             },
             none_choice: is_openai,
             native_deferred_loading: false,
+            tool_references: false,
             // Part of the protocol. A model that cannot see says so, and nothing is left out.
             image_input: true,
             file_input: is_openai,
@@ -324,7 +325,12 @@ impl Model for OpenAiChat {
             structured_output_with_tools: is_openai,
             context_tokens: self.context_tokens,
         };
-        self.overrides.apply(usual)
+        Capabilities {
+            // This protocol has no form for either.
+            native_deferred_loading: false,
+            tool_references: false,
+            ..self.overrides.apply(usual)
+        }
     }
 
     fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {

@@ -119,6 +119,7 @@ impl OpenAiResponses {
                     forced_choice: ForcedChoice::Named,
                     none_choice: true,
                     native_deferred_loading: false,
+                    tool_references: false,
                     image_input: true,
                     file_input: true,
                     video_input: false,
@@ -183,6 +184,8 @@ impl OpenAiResponses {
     #[must_use]
     pub fn with_capabilities(mut self, overrides: CapabilityOverrides) -> Self {
         self.settings.capabilities = overrides.apply(self.settings.capabilities);
+        // This protocol has no form for it.
+        self.settings.capabilities.tool_references = false;
         self
     }
 

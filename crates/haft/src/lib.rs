@@ -77,7 +77,7 @@ pub use haft_core::{
 
 // What a tool says about itself.
 pub use haft_core::{
-    Annotations, CustomKind, DefinitionError, Example, Fingerprint, MAX_DESCRIPTION_CHARS,
+    Annotations, CustomKind, Defer, DefinitionError, Example, Fingerprint, MAX_DESCRIPTION_CHARS,
     MAX_NAME_BYTES, NameError, Namespace, NoSchemaMode, RESERVED_NAMES, ToolDefinition,
     ToolDefinitionBuilder, ToolKind, ToolName, ViewFormat, brief_of, canonical_json, doc_text,
     output_schema_of, schema_of,
@@ -141,11 +141,12 @@ pub use haft_engine::Run as RunBuilder;
 pub use haft_engine::{
     Backoff, CallRecord, CallStatus, Counters, End, EndSummary, EventKind, ExecutorCall,
     FailedAttempt, FailedReason, Feedback, FeedbackMemory, FeedbackMoment, FeedbackProvider,
-    FeedbackTrigger, FilesSeen, IncompleteReason, LoopAction, LoopDetection, LoopDetector,
-    LoopKind, LoopOptions, LoopReport, Outcome, PendingCall, ReadBeforeWrite, Reminder,
-    ResumeError, RetryPolicy, RunContext, RunError, RunEvent, RunPhase, RunStream,
-    SequentialDependency, Session, SpillStore, SucceededTools, ToolCallReply, ToolExecutor,
-    ToolResult, Waiting, execute, execute_bound, execute_in, run, tool_call,
+    FeedbackTrigger, FilesSeen, HostError, IncompleteReason, LoopAction, LoopDetection,
+    LoopDetector, LoopKind, LoopOptions, LoopReport, Outcome, PendingCall, ReadBeforeWrite,
+    ReadSectionResult, Reminder, ResumeError, RetryPolicy, RunContext, RunError, RunEvent,
+    RunPhase, RunStream, SequentialDependency, Session, SpillStore, SucceededTools, ToolCallReply,
+    ToolExecutor, ToolFinder, ToolResult, VisibilityChange, VisibilityExpansionRequired, Waiting,
+    execute, execute_bound, execute_in, run, tool_call,
 };
 
 /// Language models: one adapter per wire protocol, and the offline one.
@@ -170,12 +171,19 @@ pub use haft_builtin as builtin;
 
 // The catalogue, and who sees what of it.
 pub use haft_catalog::{
-    Appended, AttachError, BindError, Binding, BindingBuilder, CallRefused, Catalog,
-    CatalogBuilder, Diagnostic, FilterOptions, KeywordIndex, KeywordScorer, Origin, PickProvenance,
-    PickResult, Progress, RegisterError, RegisterReport, Registration, RejectedTools, Rejection,
-    Snapshot, filter_tools, rank,
+    Appended, AttachError, BindError, Binding, BindingBuilder, BriefSchema, CallRefused, Catalog,
+    CatalogBuilder, Diagnostic, FilterOptions, KeywordIndex, KeywordScorer, LexicalScorer, Origin,
+    PickProvenance, PickResult, Progress, RegisterError, RegisterReport, Registration,
+    RejectedTools, Rejection, Snapshot, filter_tools, rank,
 };
-pub use haft_core::{Score, ScoreError, Scorer, Scoring, ToolRef, scorer_fn};
+
+/// Prompts as trees of sections, shown in full or as summaries that a model can read.
+#[doc(inline)]
+pub use haft_catalog::prompt;
+/// Search: the few tools that a step needs, among thousands.
+#[doc(inline)]
+pub use haft_catalog::search;
+pub use haft_core::{Embedder, Score, ScoreError, Scorer, Scoring, ToolRef, scorer_fn};
 
 pub use serde_json::{Value, json};
 

@@ -17,14 +17,14 @@ use super::visibility::Visibility;
 const MAX_TITLE_CHARS: usize = 120;
 
 pub(super) fn built(
-    ns: String,
-    key: String,
+    ns: &str,
+    key: &str,
     sections: Vec<Section>,
     policies: Vec<Arc<dyn Policy>>,
     feedback: Vec<Arc<dyn FeedbackProvider>>,
 ) -> Result<Tree, PromptError> {
     let name = format!("{ns}/{key}");
-    if !is_key(&ns) || !is_key(&key) {
+    if !is_key(ns) || !is_key(key) {
         return Err(PromptError::InvalidName { name: cut(&name) });
     }
     let mut builder = Builder::default();

@@ -65,8 +65,8 @@ impl<T> PromptTemplate<T> {
     /// The prompt, or the first thing that is wrong with it.
     pub fn build(self) -> Result<Prompt<T>, PromptError> {
         let tree = built(
-            self.ns,
-            self.key,
+            &self.ns,
+            &self.key,
             self.sections,
             self.policies,
             self.feedback,

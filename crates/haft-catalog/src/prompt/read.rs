@@ -17,6 +17,10 @@ pub const READ_SECTION: &str = "read_section";
 
 /// The answer to one call of `read_section`.
 #[derive(Debug, Clone)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each answers a question of its own to whoever carries the call out"
+)]
 pub struct Read {
     /// The key that was asked for.
     pub key: String,
@@ -51,7 +55,7 @@ pub(super) fn read(tree: &Tree, key: &str, context: &Context<'_>) -> Result<Read
     let inside = at..node.end;
     let nodes = &tree.nodes[inside.clone()];
     let standings = survey.of_reading(at);
-    let content = text(nodes, &standings, &context.params)?;
+    let shown = text(nodes, &standings, &context.params)?;
     let is_already_expanded = state == SectionState::Shown;
     let collected: Vec<_> = if is_already_expanded {
         Vec::new()
@@ -72,8 +76,8 @@ pub(super) fn read(tree: &Tree, key: &str, context: &Context<'_>) -> Result<Read
     Ok(Read {
         key: key.to_owned(),
         is_success: true,
-        text: format!("{line}\n\n{content}"),
-        content: Some(content),
+        text: format!("{line}\n\n{shown}"),
+        content: Some(shown),
         is_already_expanded,
         changes_override: !collected.is_empty(),
         collected,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft_catalog::{FilterOptions, KeywordIndex, PickResult, filter_tools, rank};
+use haft_catalog::{FilterOptions, KeywordIndex, LexicalScorer, PickResult, filter_tools, rank};
 use haft_core::{Annotations, ScoreError, Scorer, ToolDefinition, scorer_fn};
 use serde_json::json;
 
@@ -279,15 +279,48 @@ fn in_time_a_timeout_changes_nothing() {
 }
 
 #[test]
-fn above_20_tools_the_scorer_that_scored_is_named() {
-    let many = (0..30).map(|n| tool(&format!("weather_{n}"), "Weather", &[], None));
-    let picked = filter_tools("weather", many, &default());
-    assert_eq!(picked[0].provenance.scorer, "keyword");
+fn up_to_20_tools_keyword_scores_and_above_lexical() {
+    let weather = |count| (0..count).map(|n| tool(&format!("weather_{n}"), "Weather", &[], None));
+    let few = filter_tools("weather", weather(20), &default());
+    assert_eq!(few[0].provenance.scorer, "keyword");
+    let picked = filter_tools("weather", weather(21), &default());
+    assert_eq!(picked[0].provenance.scorer, "lexical");
     let names: Vec<_> = picked.iter().map(|r| r.tool.name().as_str()).collect();
     assert_eq!(
         names,
         ["weather_0", "weather_1", "weather_2"],
         "ties keep the order"
+    );
+}
+
+#[test]
+fn lexical_scores_between_0_and_1_and_says_why() {
+    let scorer: Arc<dyn Scorer> = Arc::new(LexicalScorer::new());
+    let ask = |query: &str, min_score| {
+        let options = FilterOptions {
+            min_score,
+            max_candidates: 9,
+            ..scored_by(Arc::clone(&scorer))
+        };
+        filter_tools(query, golden(), &options)
+    };
+    let picked = ask("fetching the pages", 0.05);
+    assert_eq!(picked[0].tool.name().as_str(), "HTTPFetch");
+    assert_eq!(
+        picked[0].reason.as_deref(),
+        Some("matched: fetching, pages")
+    );
+    assert!(picked.iter().all(|it| it.score > 0.0 && it.score <= 1.0));
+    let named = ask("please use listFiles for the weather", 0.05);
+    assert_eq!(pairs(&named)[0], ("listFiles", 1.0));
+    assert!(named[1].score < 1.0);
+    assert!(ask("hello there", 0.05).is_empty());
+    let nothing = ask("hello there", 0.0);
+    assert_eq!(nothing.len(), 4);
+    assert!(
+        nothing
+            .iter()
+            .all(|it| it.score == 0.0 && it.reason.is_none())
     );
 }
 

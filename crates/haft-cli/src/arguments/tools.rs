@@ -22,6 +22,64 @@ Ends with 0 if the call succeeded, with 1 if it failed or was not allowed, with 
 tool or its arguments are wrong. `search_files` is there once `[search_files]` lists folders, and \
 searches all of them here, as the operator, whichever tenants they are for.")]
     Call(CallToolArguments),
+    /// Find some: what a model that searches would find, with scores and reasons
+    #[command(after_help = "\
+Examples:
+  haft tools search 'create an issue'
+  haft tools search 'read a mail' 'book a flight' --limit 3
+  haft tools search weather --file tools.json --json
+
+Several queries are searched one by one and dealt out in turn. Ends with 1 if nothing fits.")]
+    Search(SearchToolsArguments),
+    /// Count the tokens that they cost in every request, and what holding them back saves
+    #[command(after_help = "\
+Examples:
+  haft tools cost
+  haft tools cost --file github.json --file playwright.json --loaded 20
+  haft tools cost --query 'create an issue' --query 'open a page'
+
+Tokens are those of o200k_base; other models count a little differently.")]
+    Cost(ToolCostArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchToolsArguments {
+    /// What the tool should do; one query for each step
+    #[arg(required = true, value_name = "QUERY")]
+    pub(crate) queries: Vec<String>,
+    /// How many tools to find at most
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 8)]
+    pub(crate) limit: usize,
+    /// Print JSON: the answer as programs get it
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) which: WhichTools,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolCostArguments {
+    /// How many tools a conversation loads
+    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    pub(crate) loaded: usize,
+    /// What is searched for; tools of average size are loaded where nothing is said
+    #[arg(long = "query", value_name = "QUERY")]
+    pub(crate) queries: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) which: WhichTools,
+}
+
+/// Which tools to look at.
+#[derive(Debug, Args)]
+pub(crate) struct WhichTools {
+    /// Definitions in a file, as MCP servers and providers write them, in place of the configuration's
+    #[arg(long = "file", value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) from: FromConfiguration,
 }
 
 #[derive(Debug, Args)]

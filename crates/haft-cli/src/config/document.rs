@@ -10,7 +10,8 @@ use toml::de::{DeTable, DeValue};
 use super::bare_numbers;
 use super::complaint::{Complaint, Place};
 use super::file::{FileConfig, adapters, tables};
-use super::layered::{Fault, Layered, Spot};
+use super::layered::{Fault, Layered, Spot as SpotOfFault};
+use super::prompt::Spot;
 use super::serde_words::{Kind, Unknown, reworded, unknown};
 use super::variables::Variables;
 use crate::text::nearest;
@@ -191,14 +192,23 @@ impl<'d> Document<'d> {
 
     /// A complaint about the value at this path, or about the nearest thing around it.
     pub(super) fn complain(&self, path: &[Step<'_>], message: impl Into<String>) -> Complaint {
+        Complaint::new(self.place_near(path), message)
+    }
+
+    /// Where the value at this path stands, or the nearest thing around it.
+    pub(super) fn place_near(&self, path: &[Step<'_>]) -> Place {
         let around = (0..=path.len()).rev().map(|length| &path[..length]);
         let place = around
             .filter(|it| !it.is_empty())
             .find_map(|it| self.find(it));
-        let whole = || Place::WholeFile {
+        place.unwrap_or_else(|| Place::WholeFile {
             name: self.source.name.clone(),
-        };
-        Complaint::new(place.unwrap_or_else(whole), message)
+        })
+    }
+
+    /// The whole file.
+    pub(super) fn whole(&self) -> Spot {
+        Spot::of_file(&self.source.name, &self.source.text)
     }
 
     /// Where the value at this path stands.
@@ -253,21 +263,26 @@ impl<'d> Document<'d> {
 
     fn complaint(&self, fault: &Fault) -> Complaint {
         let place = match &fault.at {
-            Some(Spot::File(span)) => self.place(span),
-            Some(Spot::Variable(name)) => Place::Variable { name: name.clone() },
+            Some(SpotOfFault::File(span)) => self.place(span),
+            Some(SpotOfFault::Variable(name)) => Place::Variable { name: name.clone() },
             None => Place::WholeFile {
                 name: self.source.name.clone(),
             },
         };
-        match unknown(&fault.message) {
-            Some(unknown) => about_unknown(place, &unknown),
-            None => about_value(place, &fault.message),
-        }
+        about_words(place, &fault.message)
+    }
+}
+
+/// What serde says.
+pub(super) fn about_words(place: Place, message: &str) -> Complaint {
+    match unknown(message) {
+        Some(unknown) => about_unknown(place, &unknown),
+        None => about_value(place, message),
     }
 }
 
 /// What the parser of TOML says.
-fn about_syntax(place: Place, message: &str) -> Complaint {
+pub(super) fn about_syntax(place: Place, message: &str) -> Complaint {
     let told = message.trim_end_matches(", expected nothing");
     let complaint = match told {
         "duplicate key" => Complaint::new(place, "this key was given before"),
@@ -290,6 +305,14 @@ fn about_unknown(place: Place, unknown: &Unknown) -> Complaint {
         Kind::Value => "value",
     };
     let complaint = Complaint::new(place, format!("unknown {what} `{name}`"));
+    // One of many or many of one: nearer than whatever another table calls the same.
+    let mut known_here = known.iter();
+    let is_other_number = |it: &&String| {
+        it.strip_suffix('s') == Some(name) || name.strip_suffix('s') == Some(it.as_str())
+    };
+    if let Some(meant) = known_here.find(is_other_number) {
+        return complaint.remedy(format!("did you mean `{meant}`?"));
+    }
     let mut elsewhere = tables().into_iter();
     let elsewhere = elsewhere.find(|(_, keys)| *kind == Kind::Key && keys.contains(name));
     if let Some((table, _)) = elsewhere {

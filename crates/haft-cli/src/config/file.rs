@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 
 use super::gateway::GatewayTable;
 use super::mcp::McpTable;
+use super::prompt::{PromptTable, SectionTable};
 use super::serde_words::unknown;
 use super::values::{Age, Bytes, Limit, Listen, Origin};
 use super::watch::LogFormat;
@@ -47,6 +48,9 @@ pub(super) struct FileConfig {
     /// haft's tools and those of its MCP servers as one MCP server, at `/mcp`. It is there if this table is,
     /// or with `haft serve --mcp`.
     pub(super) gateway: Option<GatewayTable>,
+    /// What a model is told, as sections that are shown in full or as summaries that it can read. There is
+    /// none unless there are sections, here or in a folder.
+    pub(super) prompt: PromptTable,
     /// MCP servers, each under a name of its own: a program that is started (`command`) or an address
     /// (`url`). Nothing is started before it is needed.
     pub(super) mcp: McpTable,
@@ -169,7 +173,7 @@ pub(super) struct OtlpTable {
 }
 
 /// The keys of every table, in the words of whoever reads it.
-pub(super) fn tables() -> [(&'static str, Vec<String>); 14] {
+pub(super) fn tables() -> [(&'static str, Vec<String>); 16] {
     [
         ("`[server]`", keys_of::<ServerTable>()),
         ("`[[model]]`", keys_of::<ModelConfig>()),
@@ -181,6 +185,8 @@ pub(super) fn tables() -> [(&'static str, Vec<String>); 14] {
         ("`[otlp]`", keys_of::<OtlpTable>()),
         ("`[search_files]`", keys_of::<FileSearchConfig>()),
         ("`[gateway]`", keys_of::<GatewayTable>()),
+        ("`[prompt]`", keys_of::<PromptTable>()),
+        ("`[[prompt.section]]`", keys_of::<SectionTable>()),
         ("`[mcp.NAME]`", keys_of::<ServerConfig>()),
         ("`[mcp.NAME.oauth]`", keys_of::<OAuthConfig>()),
         ("`[mcp.NAME.tools.TOOL]`", keys_of::<ToolConfig>()),

@@ -17,11 +17,7 @@ pub(crate) fn reference() -> String {
                 describe(&mut text, &path, &format!("[{path}]"), &of_named(table));
             }
             Value::Null => describe(&mut text, key, &format!("[{key}]"), table),
-            entry => {
-                let mut entry = entry.clone();
-                entry["description"] = table["description"].clone();
-                describe(&mut text, key, &format!("[[{key}]]"), &entry);
-            }
+            _ => describe(&mut text, key, &format!("[[{key}]]"), &of_listed(table)),
         }
     }
     text
@@ -52,6 +48,9 @@ fn describe(text: &mut String, path: &str, heading: &str, table: &Value) {
         if named(schema).is_some() {
             let path = format!("{path}.{key}.NAME");
             describe(text, &path, &format!("[{path}]"), &of_named(schema));
+        } else if is_listed(schema) {
+            let path = format!("{path}.{key}");
+            describe(text, &path, &format!("[[{path}]]"), &of_listed(schema));
         } else {
             let path = format!("{path}.{key}");
             describe(text, &path, &format!("[{path}]"), schema);
@@ -73,6 +72,18 @@ fn of_named(schema: &Value) -> Value {
     table
 }
 
+/// Whether it is a list of tables.
+fn is_listed(schema: &Value) -> bool {
+    schema["items"]["properties"].is_object()
+}
+
+/// What an entry looks like, with the meaning of the list.
+fn of_listed(schema: &Value) -> Value {
+    let mut table = schema["items"].clone();
+    table["description"] = schema["description"].clone();
+    table
+}
+
 fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let properties = schema["properties"].as_object();
     properties.into_iter().flat_map(Map::iter)
@@ -80,7 +91,7 @@ fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 /// Whether it has keys of its own.
 fn is_table(schema: &Value) -> bool {
-    schema["properties"].is_object() || named(schema).is_some()
+    schema["properties"].is_object() || named(schema).is_some() || is_listed(schema)
 }
 
 fn is_required(table: &Value, key: &str) -> bool {

@@ -18,6 +18,7 @@ use super::keys::{self, KeySource};
 use super::limits;
 use super::mcp::{self, McpServer, Missing};
 use super::models;
+use super::prompt::{self, PromptConfig};
 use super::values::{Age, Bytes, Limit, Listen, Origin};
 use super::variables::Variables;
 use super::watch::{self, Watching};
@@ -53,6 +54,8 @@ pub(crate) struct Resolved {
     pub(crate) mcp_notes: Vec<String>,
     /// The hosts of those that requests may bring along.
     pub(crate) mcp_hosts: Vec<String>,
+    /// What a model is told, if anything.
+    pub(crate) prompt: Option<PromptConfig>,
     /// The MCP server that haft itself is, if it is one.
     pub(crate) gateway: Option<GatewayConfig>,
 }
@@ -136,11 +139,20 @@ pub(crate) fn resolve(
     } else {
         Missing::Complain
     };
+    let described = said.mcp.0.iter();
+    let mut described: prompt::Descriptions = described
+        .map(|(name, server)| (name.clone(), server.description.clone()))
+        .collect();
     let foreign = server.mcp_servers;
     let servers = mcp::servers(&document, said.mcp, foreign, missing, lookup)?;
+    for server in &servers.servers {
+        let label = server.label.to_string();
+        described.entry(label).or_default();
+    }
     let gateway = said.gateway.map(GatewayConfig::of);
     check_gateway(&document, gateway.as_ref(), &servers.servers)?;
     Ok(Resolved {
+        prompt: prompt::prompt(&document, said.prompt, &described)?,
         mcp: servers.servers,
         mcp_notes: servers.notes,
         mcp_hosts: mcp::hosts(&document, server.mcp_hosts)?,

@@ -52,6 +52,9 @@ fn every_example_can_be_switched_on() {
     std::fs::write(folder.path().join("script.jsonl"), "{\"text\": \"hi\"}\n").unwrap();
     std::fs::write(folder.path().join("notes.token"), "hunter2").unwrap();
     std::fs::write(folder.path().join("forum.secret"), "hunter2").unwrap();
+    let prompts = folder.path().join("prompts");
+    std::fs::create_dir(&prompts).unwrap();
+    std::fs::write(prompts.join("a.md"), "+++\ntitle = \"A\"\n+++\nHi.\n").unwrap();
     let others = r#"{"mcpServers": {"other": {"command": "other"}}}"#;
     std::fs::write(folder.path().join("mcp.json"), others).unwrap();
     // Either of the two, and the default is a model that is there; there is no key.
@@ -80,6 +83,7 @@ fn every_example_can_be_switched_on() {
     ];
     assert_eq!(adapters, every);
     assert_eq!(resolved.default_model.as_deref(), Some("local"));
+    assert!(resolved.prompt.is_some_and(|it| it.has_servers()));
     assert!(resolved.search_files.is_some() && resolved.api_key.is_some());
     let servers = resolved.mcp.iter().map(|it| it.label.as_str());
     let expected = [

@@ -9,9 +9,9 @@ use haft::models::process_environment;
 use owo_colors::OwoColorize;
 
 use crate::arguments::ConfigArguments;
-use crate::config::{Complaint, Flags, Resolved, Source, Variables, resolve};
+use crate::config::{Complaint, Flags, PromptConfig, Resolved, Source, Variables, resolve};
 use crate::terminal::print_json;
-use crate::text::printable;
+use crate::text::{counted, printable};
 
 fn read(arguments: &ConfigArguments) -> Result<(Source, Resolved), Complaint> {
     let source = Source::named_or_usual(arguments.from.config.as_deref())?;
@@ -42,6 +42,7 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
     let search = config.search_files.iter().flat_map(|it| &it.folders);
     let folders: Vec<String> = search.map(|it| it.path.display().to_string()).collect();
     let servers: Vec<String> = config.mcp.iter().map(|it| it.label.to_string()).collect();
+    let prompt = config.prompt.as_ref().map(PromptConfig::outline);
     if arguments.json {
         print_json(&json!({
             "ok": true,
@@ -53,6 +54,7 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
             "searched_folders": folders,
             "mcp_servers": servers,
             "gateway": config.gateway.is_some(),
+            "prompt": prompt.as_ref().map(|(name, sections)| json!({"name": name, "sections": sections})),
             "notes": config.mcp_notes,
         }))?;
         return Ok(ExitCode::SUCCESS);
@@ -89,6 +91,13 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
         line(
             "mcp",
             &format!("{servers}; `haft mcp test` says whether they work"),
+        )?;
+    }
+    if let Some((name, sections)) = prompt {
+        let sections = counted(sections as u64, "section");
+        line(
+            "prompt",
+            &format!("{name}, {sections}; `haft prompt render` shows what a model would see"),
         )?;
     }
     if config.gateway.is_some() {

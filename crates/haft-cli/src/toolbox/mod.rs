@@ -6,6 +6,9 @@
 
 mod arguments;
 mod call;
+mod cost;
+mod definitions;
+mod search;
 mod show;
 
 pub(crate) use self::call::ByHand;
@@ -21,7 +24,7 @@ use owo_colors::OwoColorize;
 
 use crate::arguments::{FromConfiguration, ListToolsArguments, ToolsCommand};
 use crate::catalogue::{self, HostedHere};
-use crate::config::without_models;
+use crate::config::{Resolved, without_models};
 use crate::failure::Failure;
 use crate::inquiry;
 use crate::mcp;
@@ -40,11 +43,13 @@ pub(crate) async fn perform(command: ToolsCommand) -> Result<ExitCode, Box<dyn E
         ToolsCommand::List(arguments) => list(&arguments).await,
         ToolsCommand::Show(arguments) => show::show(&arguments).await,
         ToolsCommand::Call(arguments) => call::call(arguments).await,
+        ToolsCommand::Search(arguments) => search::search(&arguments).await,
+        ToolsCommand::Cost(arguments) => cost::cost(&arguments).await,
     }
 }
 
 /// The tools of a configuration, and what bounds their calls.
-struct Toolbox {
+pub(crate) struct Toolbox {
     tools: HostedHere,
     /// The MCP servers whose tools are there, too.
     pool: Pool,
@@ -55,7 +60,11 @@ struct Toolbox {
 
 impl Toolbox {
     fn open(from: &FromConfiguration) -> Result<Self, Box<dyn Error>> {
-        let config = without_models(from.config.as_deref())?;
+        Self::of(without_models(from.config.as_deref())?)
+    }
+
+    /// Those of a configuration that was read.
+    pub(crate) fn of(config: Resolved) -> Result<Self, Box<dyn Error>> {
         let search = config.search_files.as_ref();
         let has_search = search.is_some_and(|it| !it.folders.is_empty());
         let folder = match config.mcp.as_slice() {
@@ -76,7 +85,7 @@ impl Toolbox {
     }
 
     /// With the tools of the MCP servers, unless one of haft's own is wanted.
-    async fn with_tools_of(self, wanted: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) async fn with_tools_of(self, wanted: Option<&str>) -> Result<Self, Failure> {
         let is_own = |name: &str| self.find(name).is_ok();
         if self.pool.servers().is_empty() || wanted.is_some_and(is_own) {
             return Ok(self);
@@ -90,11 +99,11 @@ impl Toolbox {
     }
 
     /// Ends what was started.
-    async fn close(&self) {
+    pub(crate) async fn close(&self) {
         self.pool.close().await;
     }
 
-    fn catalog(&self) -> &Catalog {
+    pub(crate) fn catalog(&self) -> &Catalog {
         &self.tools.catalog
     }
 

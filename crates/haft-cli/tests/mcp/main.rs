@@ -19,5 +19,6 @@ mod http;
 mod kit;
 mod pinned;
 mod processes;
+mod prompted;
 mod served;
 mod typed;

@@ -4,13 +4,16 @@
 //! asks for more. What goes out: the list for the next request. Nothing here is about one model: an
 //! adapter that cannot take a new list is started anew with it.
 
+mod finder;
+mod host;
 mod memory;
 mod pick;
 mod search;
 mod section;
 mod toolset;
 
-pub use search::ToolFinder;
+pub use host::{HostError, VisibilityChange};
+pub use search::{ToolFinder, search_tools_definition};
 pub use section::ReadSectionResult;
 
 pub(crate) use memory::{Deferral, Picked};

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use haft_catalog::Binding;
 use haft_core::{
     Annotations, BoxFuture, DefinitionError, ToolContext, ToolDefinition, ToolError, ToolName,
     ToolObject, ToolOutput, dynamic_tool, read_arguments,
@@ -58,13 +57,26 @@ pub(crate) fn search_tools(
     finder: Arc<dyn ToolFinder>,
     note: Option<&str>,
 ) -> Result<Arc<dyn ToolObject>, DefinitionError> {
-    let described = ToolDefinition::builder(name.as_str());
+    let definition = definition(name.as_str(), note)?;
+    Ok(dynamic_tool(definition, move |arguments, context| {
+        let finder = Arc::clone(&finder);
+        async move { search(arguments, &*finder, &context).await }
+    }))
+}
+
+/// `search_tools` as models see it, for those who want to know what it costs.
+pub fn search_tools_definition() -> Result<Arc<ToolDefinition>, DefinitionError> {
+    definition(SEARCH_TOOLS, None)
+}
+
+fn definition(name: &str, note: Option<&str>) -> Result<Arc<ToolDefinition>, DefinitionError> {
+    let described = ToolDefinition::builder(name);
     let described = match note {
         None => described.description(DESCRIPTION),
         // Others may have written it.
         Some(note) => described.foreign_description(format!("{DESCRIPTION}\n\n{note}")),
     };
-    let definition = described
+    described
         .parameters(json!({
             "type": "object",
             "properties": {
@@ -83,11 +95,7 @@ pub(crate) fn search_tools(
             idempotent: true,
             ..Annotations::default()
         })
-        .build()?;
-    Ok(dynamic_tool(definition, move |arguments, context| {
-        let finder = Arc::clone(&finder);
-        async move { search(arguments, &*finder, &context).await }
-    }))
+        .build()
 }
 
 async fn search(
@@ -118,31 +126,4 @@ fn whole(limit: f64) -> usize {
     (1..MAX_LIMIT)
         .find(|count| f64::from(u32::try_from(*count).unwrap_or(u32::MAX)) >= limit)
         .unwrap_or(MAX_LIMIT)
-}
-
-/// Finds by words and pieces of words, in this process.
-pub(crate) struct LexicalFinder {
-    tools: Vec<Arc<ToolDefinition>>,
-}
-
-impl LexicalFinder {
-    /// Over what a binding holds back.
-    pub(crate) fn over(binding: &Binding) -> Self {
-        Self {
-            tools: binding.held().cloned().collect(),
-        }
-    }
-}
-
-impl ToolFinder for LexicalFinder {
-    fn find<'a>(
-        &'a self,
-        query: &'a str,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<Arc<ToolDefinition>>, ToolError>> {
-        let index = haft_catalog::KeywordIndex::new(&self.tools);
-        let hits = index.rank(query, limit);
-        let hits = hits.into_iter().map(|hit| Arc::clone(&hit.tool)).collect();
-        Box::pin(std::future::ready(Ok(hits)))
-    }
 }

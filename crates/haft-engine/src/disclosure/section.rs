@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use haft_catalog::prompt::{
-    Collect, Context, Overrides, Params, Prompt, RenderError, Rendered, SectionTool, StateView,
-    Visibility, read_section_definition, restart_text,
+    Collect, Context, Overrides, Params, Prompt, RenderError, Rendered, SectionState, SectionTool,
+    StateView, Visibility, read_section_definition, restart_text,
 };
 use haft_core::{
-    Annotations, DefinitionError, Policy, SessionState, ToolContext, ToolDefinition, ToolError,
-    ToolName, ToolObject, ToolOutput, dynamic_tool, read_arguments,
+    Annotations, DefinitionError, Loading, Policy, SessionState, ToolContext, ToolDefinition,
+    ToolError, ToolName, ToolObject, ToolOutput, dynamic_tool, read_arguments,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,17 +32,11 @@ pub(crate) struct FrozenPrompt {
     pub(crate) text: Arc<str>,
     /// The tools of its sections, in order.
     pub(crate) tools: Vec<ToolName>,
+    /// The tools of sections that are yet to be read, in order, where the list has them from the
+    /// beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unread: Vec<ToolName>,
     pub(crate) offers_read_section: bool,
-}
-
-impl From<&Rendered> for FrozenPrompt {
-    fn from(rendered: &Rendered) -> Self {
-        Self {
-            text: rendered.text.as_str().into(),
-            tools: names(&rendered.tools),
-            offers_read_section: rendered.offers_read_section,
-        }
-    }
 }
 
 /// What `read_section` gives to code.
@@ -68,6 +62,27 @@ impl PromptSource {
         let stored = state.get::<Overrides>();
         let stored = stored.map(|stored| (*stored).clone()).unwrap_or_default();
         self.prompt.render(&self.context(state.into(), stored))
+    }
+
+    /// The prompt as a run begins with it. Where outputs refer to tools, those of unread sections are on
+    /// the list already; what is switched off stays out.
+    pub(crate) fn frozen(&self, rendered: &Rendered, loading: Loading) -> FrozenPrompt {
+        let tools = names(&rendered.tools);
+        let mut unread = Vec::new();
+        if loading == Loading::Referenced {
+            let states = rendered.states.iter();
+            let enabled = states.filter(|(_, state)| *state != SectionState::Disabled);
+            let sections = enabled.filter_map(|(path, _)| self.prompt.section(path));
+            let all = sections.flat_map(|section| section.tools());
+            unread.extend(all.map(|tool| tool.definition().name().clone()));
+            unread.retain(|name| !tools.contains(name));
+        }
+        FrozenPrompt {
+            text: rendered.text.as_str().into(),
+            tools,
+            unread,
+            offers_read_section: rendered.offers_read_section,
+        }
     }
 
     fn context<'a>(&self, state: StateView<'a>, stored: Overrides) -> Context<'a> {

@@ -1,20 +1,22 @@
 //! The tools of a run as they stand: what is offered in full, and what of that the model sees how.
 //!
-//! The list only grows at its end, so that what a provider has cached stays valid. Picking is the one
-//! thing that changes entries in place.
+//! The list only grows at its end, so that what a provider has cached stays valid. Where a provider
+//! takes tools that the model shall see later, it does not even grow. Picking is the one thing that
+//! changes entries in place.
 
 use std::sync::Arc;
 
 use haft_catalog::{BindError, Binding, BriefSchema};
 use haft_core::{
-    Defer, DefinitionError, SessionState, ToolChoice, ToolDefinition, ToolName, ToolObject,
+    Defer, DefinitionError, Loading, SessionState, ToolChoice, ToolDefinition, ToolName, ToolObject,
 };
 
 use crate::options::LoopOptions;
 
+use super::finder::LexicalFinder;
 use super::memory::{Deferral, Picked};
 use super::pick::{self, PICK_TOOLS, pick_tools};
-use super::search::{LexicalFinder, SEARCH_TOOLS, ToolFinder, search_tools};
+use super::search::{SEARCH_TOOLS, ToolFinder, search_tools};
 
 /// What of a run's tools is shown when.
 #[derive(Clone, Default)]
@@ -27,6 +29,8 @@ pub(crate) struct Showing {
     pub(crate) finder: Option<Arc<dyn ToolFinder>>,
     /// What the model reads behind the description of the search.
     pub(crate) search_note: Option<Arc<str>>,
+    /// The search is in this process, whatever the provider could do.
+    pub(crate) searches_here: bool,
 }
 
 /// What a toolset is made of.
@@ -35,6 +39,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) binding: &'a Binding,
     /// The tools of the prompt's sections that are shown.
     pub(crate) of_sections: Vec<Arc<dyn ToolObject>>,
+    /// Those of sections that are yet to be read, where the list has them from the beginning.
+    pub(crate) unread: Vec<Arc<dyn ToolObject>>,
     /// The tools that read sections and long results.
     pub(crate) read_section: Option<Arc<dyn ToolObject>>,
     pub(crate) recall: Option<Arc<dyn ToolObject>>,
@@ -42,9 +48,13 @@ pub(crate) struct Parts<'a> {
     pub(crate) options: &'a LoopOptions,
     pub(crate) context_tokens: Option<u64>,
     pub(crate) first_choice: Option<&'a ToolChoice>,
-    /// What earlier runs of the conversation have loaded. It comes last, in this order, whether it would
-    /// be held back now or not: what was sent before does not move.
+    /// How the model gets to see what is held back.
+    pub(crate) loading: Loading,
+    /// What earlier runs of the conversation have loaded. Where the list is all that a model sees, it comes
+    /// last, in this order, whether it would be held back now or not: what was sent before does not move.
     pub(crate) loaded: Vec<ToolName>,
+    /// Those of them that no output of the conversation refers to.
+    pub(crate) unreferenced: Vec<ToolName>,
     pub(crate) state: &'a SessionState,
 }
 
@@ -96,10 +106,23 @@ impl Toolset {
     pub(crate) fn open(parts: Parts<'_>) -> Result<Self, BindError> {
         let binding = parts.binding;
         let search = search_tool_name(binding)?;
-        let deferred = binding.with_held(&search, |tool| parts.holds_back(tool));
+        let deferred = match parts.loading {
+            Loading::Listed => binding.with_held(&search, |tool| parts.holds_back(tool)),
+            Loading::Searched => binding.with_searched(|tool| parts.leaves_to_provider(tool)),
+            Loading::Referenced => {
+                binding.with_referenced(&search, |tool| parts.leaves_to_provider(tool))
+            }
+        };
         let is_held_back = deferred.held().len() > 0;
-        let held = deferred.with_held(&search, |tool| parts.loaded.contains(tool.name()));
-        let among = held.tools_for_llm().map(|tool| tool.name().clone());
+        let held = match parts.loading {
+            Loading::Listed => {
+                deferred.with_held(&search, |tool| parts.loaded.contains(tool.name()))
+            }
+            Loading::Searched | Loading::Referenced => deferred.clone(),
+        };
+        let shown = held.specs().iter();
+        let shown = shown.filter(|spec| !spec.loading().is_deferred());
+        let among = shown.map(|spec| spec.definition().name().clone());
         let picking = match parts.showing.brief {
             None => None,
             Some(schema) => Some(Picking {
@@ -122,6 +145,7 @@ impl Toolset {
         }
         let full = held.with_appended(parts.of_sections).binding;
         let full = full.with_appended(own).binding;
+        let full = full.with_unseen(parts.unread);
         let full = full.with_loaded(parts.loaded).binding;
         let toolset = Self {
             picking,
@@ -224,6 +248,12 @@ impl Parts<'_> {
             Defer::Never => false,
             Defer::Auto => self.has_too_many(),
         })
+    }
+
+    /// Whether a tool is held back by the provider. What was loaded before and is not to be found in the
+    /// conversation has to be on the list for everybody to see.
+    fn leaves_to_provider(&self, tool: &ToolDefinition) -> bool {
+        self.holds_back(tool) && !self.unreferenced.contains(tool.name())
     }
 
     /// Decided once for a conversation, at its first request.

@@ -3,9 +3,7 @@
 use haft_catalog::prompt::{Overrides, READ_SECTION, Rendered, Visibility};
 use haft_core::{ErrorCode, ToolName};
 
-use crate::disclosure::{
-    Found, FrozenPrompt, Opens, Pick, Picked, ReadSectionResult, SEARCH_TOOLS,
-};
+use crate::disclosure::{Found, Opens, Pick, Picked, ReadSectionResult, SEARCH_TOOLS};
 use crate::event::EventKind;
 use crate::outcome::{CallRecord, CallStatus, FailedReason};
 use crate::texts;
@@ -31,8 +29,11 @@ impl Machine {
         if self.environment.prompt.is_none() {
             return;
         }
-        if let Some(rendered) = self.environment.rendered.clone() {
-            self.progress().prompt = Some(FrozenPrompt::from(&rendered));
+        if let (Some(rendered), Some(frozen)) = (
+            self.environment.rendered.clone(),
+            self.environment.frozen.clone(),
+        ) {
+            self.progress().prompt = Some(frozen);
             self.tell_prompt(&rendered);
         }
         if let Some(prompt) = self.progress().prompt.clone() {
@@ -46,7 +47,9 @@ impl Machine {
         };
         let states = rendered.states.iter();
         let states = states.map(|(path, state)| (path.as_ref().to_owned(), *state));
-        let offered = self.tools.full().tools_for_llm();
+        let full = self.tools.full();
+        let offered = full.tools_for_llm();
+        let offered = offered.filter(|tool| !full.unseen().contains(tool.name()));
         let event = EventKind::PromptRendered {
             prompt: source.prompt.name().to_owned(),
             section_states: states.collect(),
@@ -135,6 +138,17 @@ impl Machine {
         }
     }
 
+    /// The tools that the output of a call refers to, where that is how the model gets to see them.
+    pub(super) fn references(&self, call: &BatchCall) -> Vec<String> {
+        let mut names = match self.asked(call) {
+            Some(Asked::Section(read)) => read.expanded_tools,
+            Some(Asked::Search(found)) => found.tools,
+            Some(Asked::Pick(_)) | None => Vec::new(),
+        };
+        names.retain(|name| self.tools.full().unseen().contains(name));
+        names.iter().map(ToString::to_string).collect()
+    }
+
     fn inject_section(&mut self, read: &ReadSectionResult) {
         let Some(source) = self.environment.prompt.clone() else {
             return;
@@ -219,8 +233,15 @@ impl Machine {
                 Some(rendered.map_err(|error| error.to_string())?)
             }
         };
-        let frozen = rendered.as_ref().map(FrozenPrompt::from);
-        let tools = environment.toolset(frozen.as_ref(), &[]);
+        let source = environment.prompt.as_ref();
+        let loading = environment.loading();
+        let frozen = source.zip(rendered.as_ref());
+        let mut frozen = frozen.map(|(source, rendered)| source.frozen(rendered, loading));
+        if let Some(frozen) = &mut frozen {
+            // What the conversation has called stays: its results may still tell to call it again.
+            frozen.offers_read_section |= self.offers_read_section();
+        }
+        let tools = environment.toolset(frozen.as_ref(), &[], &self.session.conversation);
         self.tools = tools.map_err(|error| error.to_string())?;
         if let (Some(rendered), Some(frozen)) = (rendered, frozen) {
             self.instructions = Some(environment.instructions_with(&frozen));
@@ -228,6 +249,11 @@ impl Machine {
             self.tell_prompt(&rendered);
         }
         Ok(())
+    }
+
+    fn offers_read_section(&mut self) -> bool {
+        let prompt = self.progress().prompt.as_ref();
+        prompt.is_some_and(|prompt| prompt.offers_read_section)
     }
 
     /// Answers a call that did not become a tool, unless its tool may come with a section that an

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haft_catalog::prompt::Rendered;
 use haft_catalog::{BindError, Binding};
 use haft_core::{
-    Defer, Fingerprint, Model, ModelOptions, Policy, SessionState, ToolChoice, ToolDefinition,
-    ToolName, ToolObject, Validator, ValidatorFactory, caught,
+    Conversation, Defer, Fingerprint, Item, Loading, Model, ModelOptions, Policy, SessionState,
+    ToolChoice, ToolDefinition, ToolName, ToolObject, Validator, ValidatorFactory, caught,
 };
 use haft_hydrate::{Hydrator, JsonSchemaFactory};
 use serde_json::Value;
@@ -38,6 +38,8 @@ pub(crate) struct Environment {
     pub(crate) prompt: Option<Arc<PromptSource>>,
     /// The prompt as the run begins with it; none where it goes on.
     pub(crate) rendered: Option<Rendered>,
+    /// The same, for whoever goes on with the run.
+    pub(crate) frozen: Option<FrozenPrompt>,
     pub(crate) hydrator: Hydrator,
     pub(crate) instructions: Option<Arc<str>>,
     pub(crate) options: LoopOptions,
@@ -77,6 +79,7 @@ impl Environment {
             showing: Showing::default(),
             prompt: None,
             rendered: None,
+            frozen: None,
             hydrator: Hydrator::new(),
             instructions: None,
             options: LoopOptions::default(),
@@ -108,6 +111,19 @@ impl Environment {
             Opens::ByInjection
         } else {
             Opens::ByRestart
+        }
+    }
+
+    /// How the model gets to see tools that are held back: from the list, unless its provider has a way
+    /// of its own.
+    pub(crate) fn loading(&self) -> Loading {
+        let capabilities = self.model.capabilities();
+        if capabilities.native_deferred_loading && !self.showing.searches_here {
+            Loading::Searched
+        } else if capabilities.tool_references && self.opens() == Opens::ByInjection {
+            Loading::Referenced
+        } else {
+            Loading::Listed
         }
     }
 
@@ -153,12 +169,13 @@ impl Environment {
         policies
     }
 
-    /// The tools with a prompt that stands like this. What was `disclosed` in this run comes last, in
-    /// that order.
+    /// The tools with a prompt that stands like this, and a conversation that has come so far. What was
+    /// `disclosed` in this run comes last, in that order.
     pub(crate) fn toolset(
         &self,
         prompt: Option<&FrozenPrompt>,
         disclosed: &[ToolName],
+        conversation: &Conversation,
     ) -> Result<Toolset, BindError> {
         let find = |name: &ToolName| self.prompt.as_ref().and_then(|source| source.tool(name));
         let shown = prompt.map_or(&[][..], |prompt| &prompt.tools);
@@ -170,15 +187,21 @@ impl Environment {
         let deferral = self.state.get::<Deferral>();
         let mut loaded = deferral.map(|it| it.loaded.clone()).unwrap_or_default();
         loaded.retain(|name| !disclosed.contains(name));
+        let unread = prompt.map_or(&[][..], |prompt| &prompt.unread);
+        let is_referenced = |name: &ToolName| conversation.items().any(|item| refers(item, name));
+        let unreferenced = loaded.iter().filter(|name| !is_referenced(name));
         let mut tools = Toolset::open(Parts {
             binding: &self.binding,
             of_sections: shown.iter().filter_map(find).collect(),
+            unread: unread.iter().filter_map(find).collect(),
             read_section,
             recall: self.recall.clone(),
             showing: &self.showing,
             options: &self.options,
             context_tokens: self.model.capabilities().context_tokens,
             first_choice: self.first_choice.as_ref(),
+            loading: self.loading(),
+            unreferenced: unreferenced.cloned().collect(),
             loaded,
             state: &self.state,
         })?;
@@ -190,6 +213,17 @@ impl Environment {
         }
         tools.show(&self.state);
         Ok(tools)
+    }
+}
+
+/// Whether an item is an output by which the model got to know this tool.
+fn refers(item: &Item, name: &ToolName) -> bool {
+    match item {
+        Item::FunctionCallOutput(output) => {
+            let mut names = output.tool_references();
+            names.any(|one| one == name.as_str())
+        }
+        _ => false,
     }
 }
 

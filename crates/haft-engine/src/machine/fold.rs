@@ -46,6 +46,7 @@ impl Machine {
                 is_error: settled.is_error,
                 extra: Map::new(),
             };
+            let output = output.referring_to(self.references(call));
             self.add(Item::FunctionCallOutput(output), call.is_hidden);
         }
         loop_found

@@ -10,7 +10,7 @@ use haft_hydrate::Hydrator;
 use serde_json::Value;
 
 use crate::callbacks::Callbacks;
-use crate::disclosure::{Deferral, FrozenPrompt, Picked, Toolset};
+use crate::disclosure::{Deferral, Picked, Toolset};
 use crate::driver::Means;
 use crate::feedback::FeedbackMemory;
 use crate::machine::{Environment, Machine};
@@ -184,11 +184,13 @@ impl Run {
             && let Some(source) = &environment.prompt
         {
             let rendered = source.render(&environment.state)?;
-            prompt = Some(FrozenPrompt::from(&rendered));
+            prompt = Some(source.frozen(&rendered, environment.loading()));
             environment.rendered = Some(rendered);
+            environment.frozen.clone_from(&prompt);
         }
         let disclosed = run.map_or(&[][..], |run| &run.disclosed);
-        environment.tools = environment.toolset(prompt.as_ref(), disclosed)?;
+        environment.tools =
+            environment.toolset(prompt.as_ref(), disclosed, session.conversation())?;
         Ok(())
     }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use haft_catalog::BriefSchema;
 use haft_catalog::prompt::{Collect, Overrides, Params, Prompt, Visibility};
 use haft_core::{Defer, ToolName};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 
 use crate::disclosure::{PromptSource, ToolFinder};
 
@@ -37,6 +39,11 @@ impl Run {
     pub fn prompt<T>(mut self, prompt: &Prompt<T>) -> Self {
         self.prompt.prompt = Some(prompt.untyped());
         self
+    }
+
+    /// The same, and demands an answer of the prompt's type.
+    pub fn typed_prompt<T: DeserializeOwned + JsonSchema>(self, prompt: &Prompt<T>) -> Self {
+        self.prompt(prompt).answer_as::<T>()
     }
 
     /// What is put into the placeholders of the prompt.
@@ -93,6 +100,13 @@ impl Run {
     /// Who finds tools that are held back; by words, in this process, if not said.
     pub fn finder(mut self, finder: impl ToolFinder) -> Self {
         self.environment.showing.finder = Some(Arc::new(finder));
+        self
+    }
+
+    /// Searches in this process, even if the model's provider has a search of its own: for hosts that tell
+    /// of searches.
+    pub fn search_here(mut self) -> Self {
+        self.environment.showing.searches_here = true;
         self
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft_catalog::prompt::{Prompt, PromptTemplate, Section, Visibility};
 use haft_core::{Capabilities, Item, ModelRequest, ToolObject, ToolOutput};
-use haft_engine::{End, EventKind, Run, RunEvent, Session};
+use haft_engine::{End, EventKind, Run, RunEvent, Session, VisibilityChange};
 use serde_json::json;
 
 use crate::results;
@@ -279,4 +279,207 @@ async fn the_next_run_offers_what_was_opened_without_telling_again() {
         EventKind::PromptRendered { prompt, section_states, .. }
             if prompt == "test/golden" && section_states.len() == 6
     )));
+}
+
+#[tokio::test]
+async fn the_host_opens_and_closes_sections_between_runs() {
+    let set = |path: &str, visibility| VisibilityChange::SetVisibilityOverride {
+        path: path.into(),
+        visibility,
+    };
+    let mut session = Session::new();
+    let unknown = session.dispatch(&golden(), set("nope", Visibility::Full));
+    assert_eq!(
+        unknown.unwrap_err().to_string(),
+        "prompt `test/golden` has no section `nope`: use the path that its heading shows"
+    );
+    session
+        .dispatch(&golden(), set("ref", Visibility::Full))
+        .unwrap();
+    session
+        .dispatch(&golden(), set("style", Visibility::Full))
+        .unwrap();
+    let model = Script::new([says("one"), says("two")]);
+    let run = Run::new(model.clone()).prompt(&golden());
+    let outcome = run.session(session).user("go").await.unwrap();
+    assert_eq!(
+        names(&model.received()[0]),
+        ["search", "cite", "read_section"]
+    );
+    let mut session = outcome.session;
+    let clear = VisibilityChange::ClearVisibilityOverride { path: "ref".into() };
+    session.dispatch(&golden(), clear).unwrap();
+    assert_eq!(session.visibility_overrides().unwrap().len(), 1);
+    let all = VisibilityChange::ClearAllVisibilityOverrides;
+    session.dispatch(&golden(), all).unwrap();
+    let run = Run::new(model.clone()).prompt(&golden());
+    run.session(session).user("go").await.unwrap();
+    assert_eq!(names(&model.received()[1]), ["read_section"]);
+}
+
+#[tokio::test]
+async fn a_restart_runs_the_rest_of_the_turn_first_and_counts_as_no_new_run() {
+    let model = fixed([
+        calls([
+            READ_REF,
+            ("c1", "echo", r#"{"text":"behind it"}"#),
+            READ_ERRORS,
+        ]),
+        calls([("c2", "explain", r#"{"text":"x"}"#)]),
+        calls([("c3", "explain", r#"{"text":"y"}"#)]),
+        says("enough"),
+    ]);
+    let outcome = Run::new(model.clone())
+        .prompt(&golden())
+        .tools([said_by("echo")])
+        .max_rounds(2)
+        .user("go")
+        .await
+        .unwrap();
+    assert_eq!(
+        crate::texts(&outcome),
+        [
+            "Section 'ref' expanded. Its content and tools are now part of the prompt.",
+            "behind it",
+            "Section 'ref.errors' expanded. Its content and tools are now part of the prompt.",
+            "x",
+            "Not executed: round limit reached.",
+        ]
+    );
+    // Both sections of one turn are one restart, and rounds go on over it.
+    assert_eq!(
+        (outcome.counters.disclosure_restarts, outcome.rounds),
+        (1, 2)
+    );
+    assert_eq!(
+        names(&model.received()[1]),
+        ["echo", "search", "cite", "explain", "read_section"]
+    );
+    assert_eq!(outcome.usage.requests, 4);
+}
+
+#[tokio::test]
+async fn a_host_that_drives_by_itself_is_told_that_a_restart_is_needed() {
+    use haft_engine::{Effect, Executed, Input, Moment, Runner};
+    let model = fixed([calls([READ_REF])]);
+    let now = Moment::from(std::time::SystemTime::now());
+    let run = Run::new(model).prompt(&golden()).user("go");
+    let mut machine = run.into_machine(now, 7).unwrap();
+    let mut needed = None;
+    while let Some(effect) = machine.next_effect() {
+        match effect {
+            Effect::Send { request, .. } => {
+                if needed.is_some() {
+                    break;
+                }
+                let (id, name, arguments) = READ_REF;
+                let call = Item::function_call(id, name, arguments);
+                for event in haft_core::ModelResponse::of([call]).into_events() {
+                    machine.handle(Input::Model { request, event }, now);
+                }
+            }
+            Effect::Run(ticket) => {
+                let Runner::Tool(tool) = ticket.runner else {
+                    panic!("no executor was given");
+                };
+                let context = haft_core::ToolContext::builder().build();
+                let context = context.with_transaction(ticket.transaction.clone());
+                let executed = Executed::Returned(tool.run(&context).await);
+                let call = ticket.call;
+                machine.handle(Input::Finished { call, executed }, now);
+            }
+            Effect::Restart(required) => needed = Some(required),
+            _ => {}
+        }
+    }
+    let needed = needed.unwrap();
+    assert_eq!(needed.to_string(), "Section expansion requires restart");
+    assert_eq!(needed.section_keys, ["ref"]);
+    assert!(needed.requested_overrides.opens("ref"));
+    assert_eq!(needed.reason, "Adapter does not support dynamic tools");
+}
+
+/// Denies every call that it is asked about.
+struct Closed;
+
+impl haft_core::Policy for Closed {
+    fn name(&self) -> &'static str {
+        "closed"
+    }
+
+    fn check(
+        &self,
+        call: &haft_core::PolicyCall<'_>,
+        _: &haft_core::SessionState,
+    ) -> haft_core::Verdict {
+        haft_core::Verdict::Deny(format!("'{}' is closed.", call.tool_name()))
+    }
+}
+
+#[tokio::test]
+async fn a_sections_policies_and_feedback_are_for_its_own_tools() {
+    let prompt = PromptTemplate::<String>::new("test", "gated")
+        .section(
+            Section::new("shut", "Shut")
+                .body("All.")
+                .summary("Some.")
+                .visibility(Visibility::Summary)
+                .tool(said_by("locked"))
+                .policy(Closed)
+                .child(
+                    Section::new("inner", "Inner")
+                        .body("More.")
+                        .tool(said_by("open")),
+                ),
+        )
+        .section(
+            Section::new("loud", "Loud")
+                .body("Noise.")
+                .tool(said_by("shout"))
+                .feedback(
+                    haft_engine::Reminder::new("quiet", "Be quiet.")
+                        .when(haft_core::FeedbackTrigger::EveryNCalls(1)),
+                ),
+        )
+        .build()
+        .unwrap();
+    let model = Script::new([
+        calls([("r", "read_section", r#"{"section_key":"shut"}"#)]),
+        calls([
+            ("a", "locked", r#"{"text":"a"}"#),
+            ("b", "open", r#"{"text":"b"}"#),
+            ("c", "shout", r#"{"text":"c"}"#),
+        ]),
+        says("done"),
+    ]);
+    let outcome = Run::new(model).prompt(&prompt).user("go").await.unwrap();
+    assert_eq!(
+        crate::texts(&outcome)[1..],
+        ["'locked' is closed.", "b", "c\n\nBe quiet."]
+    );
+}
+
+#[tokio::test]
+async fn a_prompt_has_the_type_of_its_answer() {
+    #[derive(serde::Deserialize, schemars::JsonSchema, Debug, PartialEq)]
+    struct Rating {
+        stars: u8,
+    }
+    let prompt = PromptTemplate::<Rating>::new("test", "rating")
+        .section(Section::new("task", "Task").body("Rate $what."))
+        .build()
+        .unwrap();
+    let model = Script::new([says(r#"{"stars":"many"}"#), says(r#"{"stars":4}"#)]);
+    let outcome = Run::new(model.clone())
+        .typed_prompt(&prompt)
+        .param("what", "the soup")
+        .user("go")
+        .await
+        .unwrap();
+    assert_eq!(outcome.output_as::<Rating>(), Some(Rating { stars: 4 }));
+    let told = model.received()[0].instructions.clone().unwrap();
+    assert!(told.starts_with("## 1. Task (task)\n\nRate the soup."));
+    let unfilled = Run::new(model).prompt(&prompt).user("go").await;
+    let words = unfilled.unwrap_err().to_string();
+    assert!(words.contains("task") && words.contains("what"), "{words}");
 }

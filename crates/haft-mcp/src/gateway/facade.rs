@@ -44,7 +44,11 @@ pub(super) static TOOLS: LazyLock<[Arc<ListedTool>; 3]> = LazyLock::new(|| {
             json!({
                 "type": "object",
                 "properties": {
-                    "query": {"type": "string", "description": "What the tool should do, or its name"},
+                    "query": {
+                        "type": "string",
+                        "description": "What one step needs, as verb, object and system, or the name of a tool. \
+                            Search once per step; do not paste a whole request"
+                    },
                     "server": {"type": "string", "description": "Only tools of this server"},
                     "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": LIMIT},
                     "detail": {

@@ -11,7 +11,7 @@ use super::backend::{Backend, BackendError};
 use super::caller::Caller;
 use super::mode::Mode;
 use super::parked::Parked;
-use super::search::{PlainSearch, Search};
+use super::search::{LexicalSearch, Search};
 use super::state::{Sealer, random};
 use super::subset::Subset;
 use super::tool::{CacheHints, ListedTool};
@@ -95,7 +95,7 @@ impl<B: Backend> Gateway<B> {
         GatewayBuilder {
             backend,
             mode: Mode::default(),
-            search: Arc::new(PlainSearch),
+            search: Arc::new(LexicalSearch::default()),
             validators: None,
             state_key: None,
             page_size: 500,
@@ -195,7 +195,7 @@ impl<B: Backend> GatewayBuilder<B> {
         self
     }
 
-    /// How `search_tools` finds. Without a word: [`PlainSearch`].
+    /// How `search_tools` finds. Without a word: [`LexicalSearch`].
     #[must_use]
     pub fn search(mut self, search: impl Search) -> Self {
         self.search = Arc::new(search);

@@ -51,7 +51,7 @@ pub use outcome::{
     CallOutcome, Completion, ListedPrompt, ListedResource, Listing, PromptArgument, PromptMessage,
     PromptOutcome, ReadOutcome,
 };
-pub use search::{PlainSearch, Search};
+pub use search::{LexicalSearch, Search};
 pub use stdio::ServeError;
 pub use subset::Subset;
 pub use tool::{CacheHints, ListedTool, ToolList};

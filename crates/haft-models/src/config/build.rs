@@ -183,6 +183,19 @@ fn check(config: &ModelConfig) -> Result<(), ConfigError> {
         let reason = "the model runs in this process: there is nobody to ask";
         return Err(config.invalid("health", reason));
     }
+    for name in config.capabilities.deferrals() {
+        let has_it = match config.adapter {
+            Adapter::Anthropic => true,
+            Adapter::OpenaiResponses => name == "native_deferred_loading",
+            _ => false,
+        };
+        if !has_it {
+            let adapter = config.adapter.as_str();
+            let reason =
+                format!("`{name}`: `adapter = \"{adapter}\"` has no form for it: leave it out");
+            return Err(config.invalid("capabilities", reason));
+        }
+    }
     for (key, is_given, adapter) in [
         ("chat", config.chat.is_some(), Adapter::OpenaiChat),
         (

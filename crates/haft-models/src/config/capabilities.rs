@@ -30,10 +30,15 @@ pub struct CapabilityOverrides {
     ///
     /// See [`Capabilities::none_choice`].
     pub none_choice: Option<bool>,
-    /// Whether the provider itself can hold tools back until they are searched for.
+    /// Whether the provider itself holds tools back until its own search finds them: `openai-responses`
+    /// and `anthropic` only.
     ///
     /// See [`Capabilities::native_deferred_loading`].
     pub native_deferred_loading: Option<bool>,
+    /// Whether the provider holds tools back until the output of a call refers to them: `anthropic` only.
+    ///
+    /// See [`Capabilities::tool_references`].
+    pub tool_references: Option<bool>,
     /// Whether it takes images.
     ///
     /// See [`Capabilities::image_input`].
@@ -57,6 +62,16 @@ pub struct CapabilityOverrides {
 }
 
 impl CapabilityOverrides {
+    /// Which of the ways to hold tools back are said to be there.
+    pub(super) fn deferrals(&self) -> impl Iterator<Item = &'static str> {
+        let said = [
+            ("native_deferred_loading", self.native_deferred_loading),
+            ("tool_references", self.tool_references),
+        ];
+        let said = said.into_iter().filter(|(_, said)| *said == Some(true));
+        said.map(|(name, _)| name)
+    }
+
     /// The capabilities with these changes.
     ///
     /// ```
@@ -78,6 +93,7 @@ impl CapabilityOverrides {
             native_deferred_loading: self
                 .native_deferred_loading
                 .unwrap_or(usual.native_deferred_loading),
+            tool_references: self.tool_references.unwrap_or(usual.tool_references),
             image_input: self.image_input.unwrap_or(usual.image_input),
             file_input: self.file_input.unwrap_or(usual.file_input),
             video_input: self.video_input.unwrap_or(usual.video_input),

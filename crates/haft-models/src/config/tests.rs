@@ -192,3 +192,35 @@ fn the_offline_model_needs_nothing() {
     let model = from_config(&ModelConfig::new("demo", Adapter::Offline)).unwrap();
     assert!(!model.capabilities().native_deferred_loading);
 }
+
+#[test]
+fn only_adapters_with_a_form_for_it_take_tools_that_the_provider_holds_back() {
+    let entry = |adapter: &str, capability: &str| {
+        let mut entry = json!({"name": "a", "adapter": adapter, "base_url": "http://h"});
+        entry["capabilities"] = json!({capability: true});
+        from_config(&config(entry)).map(|model| model.capabilities())
+    };
+    let native = "native_deferred_loading";
+    assert!(
+        entry("openai-responses", native)
+            .unwrap()
+            .native_deferred_loading
+    );
+    assert!(entry("anthropic", native).unwrap().native_deferred_loading);
+    assert!(
+        entry("anthropic", "tool_references")
+            .unwrap()
+            .tool_references
+    );
+    for (adapter, capability) in [
+        ("openai-chat", native),
+        ("ollama", native),
+        ("openai-responses", "tool_references"),
+        ("ollama", "tool_references"),
+    ] {
+        let error = entry(adapter, capability).unwrap_err().to_string();
+        let words =
+            format!("`capabilities`: `{capability}`: `adapter = \"{adapter}\"` has no form");
+        assert!(error.contains(&words), "{error}");
+    }
+}

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft_core::{RenderKey, ToolDefinition, ToolSpec, ToolSpecs};
+use haft_core::{Loading, RenderKey, ToolDefinition, ToolSpec, ToolSpecs};
 use serde_json::{Value, json};
 
 use super::schema::{Dropped, Lowered, Profile, clean_text, lower, shorten};
@@ -37,6 +37,8 @@ pub struct Shown<'t> {
     pub schema: &'t Value,
     /// Whether the schema can be followed strictly, and the tool asks for it.
     pub strict: bool,
+    /// How the model gets to see it, where the provider has a word for that.
+    pub loading: Loading,
 }
 
 /// One tool in a provider's form.
@@ -45,6 +47,7 @@ pub struct RenderedTool {
     name: String,
     json: Bytes,
     lowered: Lowered,
+    loading: Loading,
 }
 
 impl RenderedTool {
@@ -61,6 +64,11 @@ impl RenderedTool {
     /// What became of its schema.
     pub fn lowered(&self) -> &Lowered {
         &self.lowered
+    }
+
+    /// How the model gets to see it.
+    pub fn loading(&self) -> Loading {
+        self.loading
     }
 }
 
@@ -97,6 +105,19 @@ impl RenderedTools {
     /// Those that are not.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
+    }
+
+    /// The list `shown` with the provider's own search in front of it, where there is something for it to
+    /// find. It stands there from the first request to the last.
+    pub(crate) fn searchable(&self, shown: Bytes, search: &str) -> Bytes {
+        let mut tools = self.tools.iter();
+        // One tool that must be called stands alone.
+        let is_searched =
+            shown.len() == self.json.len() && tools.any(|tool| tool.loading == Loading::Searched);
+        match shown.strip_prefix(b"[") {
+            Some(rest) if is_searched => [b"[", search.as_bytes(), b",", rest].concat().into(),
+            _ => shown,
+        }
     }
 
     /// The one with this name, if it is shown.
@@ -168,7 +189,7 @@ type Rendering = Result<Arc<RenderedTool>, LeftOut>;
 fn render_tool(spec: &ToolSpec, form: &ToolForm) -> Arc<Rendering> {
     spec.rendered().get(form.key, || {
         let definition = spec.definition();
-        match lowered(definition, form) {
+        match lowered(definition, spec.loading(), form) {
             Ok(tool) => Ok(Arc::new(tool)),
             Err(reason) => {
                 let name = definition.name().as_str().to_owned();
@@ -179,7 +200,11 @@ fn render_tool(spec: &ToolSpec, form: &ToolForm) -> Arc<Rendering> {
     })
 }
 
-fn lowered(definition: &ToolDefinition, form: &ToolForm) -> Result<RenderedTool, Dropped> {
+fn lowered(
+    definition: &ToolDefinition,
+    loading: Loading,
+    form: &ToolForm,
+) -> Result<RenderedTool, Dropped> {
     let asks_strict = definition.strict() == Some(true);
     let profile = if asks_strict {
         form.strict_profile
@@ -199,11 +224,13 @@ fn lowered(definition: &ToolDefinition, form: &ToolForm) -> Result<RenderedTool,
         description: description.as_deref(),
         schema: &lowered.schema,
         strict: asks_strict && lowered.strict,
+        loading,
     });
     Ok(RenderedTool {
         name: definition.name().as_str().to_owned(),
         json: json.to_string().into(),
         lowered,
+        loading,
     })
 }
 

@@ -194,6 +194,7 @@ impl Model for Pool {
             let others = member.model().capabilities();
             capabilities.supports_dynamic_tools &= others.supports_dynamic_tools;
             capabilities.native_deferred_loading &= others.native_deferred_loading;
+            capabilities.tool_references &= others.tool_references;
             capabilities.structured_output &= others.structured_output;
             capabilities.structured_output_with_tools &= others.structured_output_with_tools;
         }

@@ -49,7 +49,9 @@ impl ScriptedModel {
                 named_choice: true,
                 forced_choice: ForcedChoice::Named,
                 none_choice: true,
-                native_deferred_loading: true,
+                // It searches for nobody.
+                native_deferred_loading: false,
+                tool_references: false,
                 image_input: true,
                 file_input: true,
                 video_input: true,

@@ -6,6 +6,7 @@
     reason = "helpers of tests fail like tests"
 )]
 
+mod deferred;
 mod expectations;
 mod faults;
 mod shapes;

@@ -358,3 +358,37 @@ proptest! {
         crate::lift::invariants::check(events.make_contiguous(), is_finished);
     }
 }
+
+#[test]
+fn a_search_of_the_provider_and_the_call_that_follows_it_are_items_in_order() {
+    let events = lifted(&[
+        START,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"I look."}}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"server_tool_use","id":"srvtoolu_1","name":"tool_search_tool_bm25","input":{}}}"#,
+        r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"query\":"}}"#,
+        r#"{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"\"weather\"}"}}"#,
+        r#"{"type":"content_block_stop","index":1}"#,
+        r#"{"type":"content_block_start","index":2,"content_block":{"type":"tool_search_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"get_weather"}]}}}"#,
+        r#"{"type":"content_block_stop","index":2}"#,
+        r#"{"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"toolu_1","name":"get_weather","input":{}}}"#,
+        r#"{"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{\"city\":\"Oslo\"}"}}"#,
+        r#"{"type":"content_block_stop","index":3}"#,
+        &end("tool_use"),
+        STOP,
+    ]);
+    let items = serde_json::to_value(response(events.unwrap()).items).unwrap();
+    let block = &items[1]["block"];
+    assert_eq!(
+        block.to_string(),
+        r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"tool_search_tool_bm25","input":{"query":"weather"}}"#
+    );
+    assert_eq!(
+        items[2]["block"]["content"]["tool_references"][0]["tool_name"],
+        "get_weather"
+    );
+    assert_eq!(
+        (&items[3]["name"], items.as_array().unwrap().len()),
+        (&json!("get_weather"), 4)
+    );
+}

@@ -49,7 +49,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    fn of(json: &Value) -> Self {
+    pub(super) fn of(json: &Value) -> Self {
         Self::raw(json.to_string())
     }
 
@@ -227,7 +227,7 @@ fn other_block(item: &Item) -> Blocks {
 
 /// The id of a call as this provider takes it: letters, digits, `_` and `-`. Every other byte is
 /// written as `_` and its two digits, so that different ids stay different.
-fn legal_id(id: &str) -> String {
+pub(super) fn legal_id(id: &str) -> String {
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let mut legal = String::with_capacity(id.len());
     for byte in id.bytes() {

@@ -7,10 +7,10 @@
 mod blocks;
 mod media;
 mod output_schema;
+mod references;
 mod thinking;
 mod turns;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,6 +23,7 @@ use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
 use super::wishes::{JSON_ONLY, leave_out};
 use blocks::Block;
+use references::SEARCH_TOOL;
 use turns::Turns;
 
 pub(crate) use blocks::unsupported;
@@ -40,6 +41,9 @@ const FORM: ToolForm = ToolForm {
             json.insert("description".into(), description.into());
         }
         json.insert("input_schema".into(), tool.schema.clone());
+        if tool.loading.is_deferred() {
+            json.insert("defer_loading".into(), true.into());
+        }
         Value::Object(json)
     },
 };
@@ -84,7 +88,7 @@ pub(crate) fn tools(request: &ModelRequest) -> Arc<RenderedTools> {
 /// Writes a request.
 pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lowered, ModelError> {
     let tools = tools(request);
-    let mut turns = Turns::of(request, &settings.capabilities)?;
+    let mut turns = Turns::of(request, &settings.capabilities, &tools)?;
     if request.options.json_object && request.output_format.is_none() {
         turns.tell(JSON_ONLY);
     }
@@ -132,7 +136,11 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
         (!output_config.is_empty()).then_some(output_config),
     );
     if !shown.is_empty() {
-        body.raw("tools", &marked(&shown, settings.caching));
+        let mut shown = tools.searchable(shown, SEARCH_TOOL);
+        if settings.caching {
+            shown = marked(&shown, &tools);
+        }
+        body.raw("tools", &shown);
         body.optional("tool_choice", choice);
     }
     if !turns.system.is_empty() {
@@ -163,11 +171,21 @@ fn service_tier(tier: &str) -> Option<&'static str> {
     }
 }
 
-/// A list that is JSON already, marked at its end.
-fn marked(list: &Bytes, is_marked: bool) -> Cow<'_, [u8]> {
-    match list.strip_suffix(b"}]") {
-        Some(open) if is_marked => Cow::Owned([open, MARK, b"]"].concat()),
-        _ => Cow::Borrowed(list),
+/// A list that is JSON already, marked at the last tool that is part of what is cached: those that are
+/// held back are not, and the provider refuses a mark there.
+fn marked(list: &Bytes, tools: &RenderedTools) -> Bytes {
+    let held = tools.tools().iter().rev();
+    let held = held.take_while(|tool| tool.loading().is_deferred());
+    // Each with the comma before it. A list of one tool that must be called is none of these.
+    let behind: usize = held.map(|tool| tool.json().len() + 1).sum();
+    let is_whole = list.len() >= tools.json().len();
+    let end = list
+        .len()
+        .saturating_sub(1 + if is_whole { behind } else { 0 });
+    let (shown, rest) = list.split_at(end);
+    match shown.strip_suffix(b"}") {
+        Some(open) => [open, MARK, rest].concat().into(),
+        None => list.clone(),
     }
 }
 

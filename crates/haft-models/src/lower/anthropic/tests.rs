@@ -1,7 +1,7 @@
 use super::*;
 use haft_core::{
-    AllowedMode, AllowedTools, ContentPart, Conversation, ForcedChoice, Item, ModelErrorKind,
-    ModelOptions, OutputFormat, Reasoning, ToolChoice, ToolDefinition, ToolSpecs,
+    AllowedMode, AllowedTools, ContentPart, Conversation, ForcedChoice, Item, Loading,
+    ModelErrorKind, ModelOptions, OutputFormat, Reasoning, ToolChoice, ToolDefinition, ToolSpecs,
 };
 
 fn settings() -> Settings {
@@ -253,4 +253,82 @@ fn each_item_and_each_tool_is_rendered_once() {
     let second = lower(&request, &settings()).unwrap();
     assert!(Arc::ptr_eq(&first.tools, &second.tools));
     assert_eq!(first.body, second.body);
+}
+
+/// The tools of a request, each with how the model gets to see it.
+fn loaded_by(tools: &[(&str, Loading)]) -> ToolSpecs {
+    let tools = tools.iter().map(|(name, loading)| {
+        let tool = ToolDefinition::builder(*name).parameters(json!({"type": "object"}));
+        haft_core::ToolSpec::loaded_by(tool.build().unwrap(), *loading)
+    });
+    ToolSpecs::new(tools.collect())
+}
+
+#[test]
+fn tools_that_are_held_back_are_marked_and_never_bear_the_cache_mark() {
+    use Loading::{Listed, Referenced, Searched};
+    let mark = r#","cache_control":{"type":"ephemeral"}"#;
+    let one = |name: &str, rest: &str| {
+        format!(r#"{{"name":"{name}","input_schema":{{"type":"object","properties":{{}}}}{rest}}}"#)
+    };
+    let deferred = r#","defer_loading":true"#;
+    let search = r#"{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}"#;
+    let marked_search = format!("{}{mark}}}", search.trim_end_matches('}'));
+    for (tools, expected) in [
+        (
+            vec![("a", Listed), ("b", Referenced)],
+            vec![one("a", mark), one("b", deferred)],
+        ),
+        (
+            vec![
+                ("a", Referenced),
+                ("b", Listed),
+                ("c", Referenced),
+                ("d", Referenced),
+            ],
+            vec![
+                one("a", deferred),
+                one("b", mark),
+                one("c", deferred),
+                one("d", deferred),
+            ],
+        ),
+        (
+            vec![("a", Searched), ("b", Listed)],
+            vec![search.to_owned(), one("a", deferred), one("b", mark)],
+        ),
+        // The search itself is the only one that is shown.
+        (
+            vec![("a", Searched)],
+            vec![marked_search, one("a", deferred)],
+        ),
+    ] {
+        let mut request = request(None, &[]);
+        request.tools = loaded_by(&tools);
+        let text = text(&request, &settings());
+        let list = format!(r#""tools":[{}]"#, expected.join(","));
+        assert!(text.contains(&list), "{list}\n{text}");
+        let plain = Settings {
+            caching: false,
+            ..settings()
+        };
+        let unmarked = self::text(&request, &plain);
+        assert!(unmarked.contains(&list.replace(mark, "")), "{unmarked}");
+    }
+}
+
+#[test]
+fn a_tool_that_must_be_called_alone_brings_no_search() {
+    let mut request = request(Some(ToolChoice::Function("b".into())), &[]);
+    request.tools = loaded_by(&[("a", Loading::Searched), ("b", Loading::Listed)]);
+    let only = Settings {
+        capabilities: Capabilities {
+            forced_choice: ForcedChoice::OnlyTool,
+            ..Capabilities::default()
+        },
+        ..settings()
+    };
+    let body: Value = serde_json::from_str(&text(&request, &only)).unwrap();
+    assert_eq!(body["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(body["tools"][0]["cache_control"]["type"], "ephemeral");
 }

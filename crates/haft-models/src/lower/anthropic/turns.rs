@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use haft_core::{Capabilities, Entry, Item, ModelError, ModelRequest};
 
+use super::super::tools::RenderedTools;
 use super::blocks::{Block, Blocks, key, render, text_block};
+use super::references::{References, Referring};
 
 /// A conversation in this API's order. It holds the items' rendered blocks, not copies.
 #[derive(Default)]
@@ -39,6 +41,11 @@ enum Part {
 }
 
 impl BlockRef {
+    /// A block that no item keeps.
+    fn alone(block: Block) -> Self {
+        Self(Arc::new(Ok(Blocks::User(vec![block]))), Part::At(0))
+    }
+
     pub(super) fn block(&self) -> Option<&Block> {
         match (self.0.as_ref().as_ref().ok()?, self.1) {
             (Blocks::Assistant(blocks) | Blocks::User(blocks), Part::At(at)) => blocks.get(at),
@@ -72,6 +79,7 @@ impl Turns {
     pub(super) fn of(
         request: &ModelRequest,
         capabilities: &Capabilities,
+        tools: &RenderedTools,
     ) -> Result<Self, ModelError> {
         let mut turns = Self::default();
         let instructions = request.instructions.as_deref();
@@ -80,8 +88,20 @@ impl Turns {
         }
         // Where each call stands: its turn, and its place among the calls of that turn.
         let mut calls: HashMap<&str, (usize, usize)> = HashMap::new();
+        let mut references = References::of(tools);
         for entry in request.conversation.entries() {
-            turns.add(entry, capabilities, &mut calls)?;
+            if References::is_search(entry.item()) {
+                let block = references.search(entry.item());
+                turns.extend_with(false, block);
+            } else if let Item::FunctionCallOutput(output) = entry.item()
+                && let Some(Referring { result, words }) = references.output(output)
+            {
+                let result = Arc::new(Ok(Blocks::Output(result)));
+                let turn = turns.add_result(&output.call_id, &result, &calls);
+                turn.others.extend(words.map(BlockRef::alone));
+            } else {
+                turns.add(entry, capabilities, &mut calls)?;
+            }
         }
         for turn in &mut turns.messages {
             turn.results.sort_by_key(|(place, _)| *place);
@@ -91,8 +111,7 @@ impl Turns {
 
     /// Adds words to `system`.
     pub(super) fn tell(&mut self, text: &str) {
-        let block = Arc::new(Ok(Blocks::User(vec![text_block(text)])));
-        self.system.push(BlockRef(block, Part::At(0)));
+        self.system.push(BlockRef::alone(text_block(text)));
     }
 
     fn add<'a>(
@@ -124,22 +143,39 @@ impl Turns {
                 calls.insert(&call.call_id, (self.messages.len() - 1, place));
             }
             (Blocks::Output(_), Item::FunctionCallOutput(output)) => {
-                // An output without call is sent too: that it is wrong is the provider's to say.
-                let known = calls.get(output.call_id.as_str()).copied();
-                let (turn, place) = known.unwrap_or((usize::MAX - 1, usize::MAX));
-                if self.messages.get(turn + 1).is_none() {
-                    self.turn(true);
-                }
-                let last = self.messages.len() - 1;
-                let block = BlockRef(Arc::clone(&rendered), Part::At(0));
-                self.messages[last.min(turn + 1)]
-                    .results
-                    .push((place, block));
+                self.add_result(&output.call_id, &rendered, calls);
             }
             // Only calls and outputs render to those.
             (Blocks::Nothing | Blocks::Call(_) | Blocks::Output(_), _) => {}
         }
         Ok(())
+    }
+
+    /// Puts a result into the turn that follows its call; gives that turn.
+    fn add_result(
+        &mut self,
+        call_id: &str,
+        rendered: &Arc<Result<Blocks, ModelError>>,
+        calls: &HashMap<&str, (usize, usize)>,
+    ) -> &mut Turn {
+        // An output without call is sent too: that it is wrong is the provider's to say.
+        let known = calls.get(call_id).copied();
+        let (turn, place) = known.unwrap_or((usize::MAX - 1, usize::MAX));
+        if self.messages.get(turn + 1).is_none() {
+            self.turn(true);
+        }
+        let last = self.messages.len() - 1;
+        let turn = &mut self.messages[last.min(turn + 1)];
+        let block = BlockRef(Arc::clone(rendered), Part::At(0));
+        turn.results.push((place, block));
+        turn
+    }
+
+    /// Adds blocks that no item keeps.
+    fn extend_with(&mut self, is_user: bool, blocks: impl IntoIterator<Item = Block>) {
+        for block in blocks {
+            self.turn(is_user).others.push(BlockRef::alone(block));
+        }
     }
 
     fn extend(&mut self, is_user: bool, rendered: &Arc<Result<Blocks, ModelError>>, count: usize) {
@@ -174,7 +210,8 @@ mod tests {
             conversation: items.into(),
             ..ModelRequest::default()
         };
-        let turns = Turns::of(&request, &Capabilities::default()).unwrap();
+        let tools = RenderedTools::default();
+        let turns = Turns::of(&request, &Capabilities::default(), &tools).unwrap();
         let system = turns.system.iter().filter_map(BlockRef::block).map(name);
         let system: Vec<String> = system.collect();
         let mut shape = vec![format!("system: {}", system.join(", "))];

@@ -7,7 +7,7 @@
 
 use haft_core::{
     CallOutput, Capabilities, ContentPart, FunctionCallOutput, Item, Message, Reasoning, RenderKey,
-    Role, UnsupportedContent,
+    Role, TOOL_REFERENCES, UnsupportedContent,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,9 @@ use serde_json::{Map, Value, json};
 use super::super::input::{self, Input};
 use crate::lift::{REASONING_FIELD, WIRE_ID};
 
-/// What adapters note down on items: how a call was found, what thoughts were called, and under
-/// which id they were sealed.
-const NOTES: [&str; 3] = ["recovered", REASONING_FIELD, WIRE_ID];
+/// What is noted down on items: how a call was found, what thoughts were called, under which id they
+/// were sealed, and which tools an output refers to.
+const NOTES: [&str; 4] = ["recovered", REASONING_FIELD, WIRE_ID, TOOL_REFERENCES];
 
 /// Which thoughts are sent back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

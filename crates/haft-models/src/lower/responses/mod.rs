@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft_core::{
-    AllowedMode, AllowedTools, Capabilities, ForcedChoice, ModelError, ModelRequest, RenderKey,
-    Streaming, ToolChoice,
+    AllowedMode, AllowedTools, Capabilities, ForcedChoice, Loading, ModelError, ModelRequest,
+    RenderKey, Streaming, ToolChoice,
 };
 use serde_json::{Map, Value, json};
 
@@ -39,9 +39,15 @@ const FORM: ToolForm = ToolForm {
         }
         json.insert("parameters".into(), tool.schema.clone());
         json.insert("strict".into(), tool.strict.into());
+        if tool.loading == Loading::Searched {
+            json.insert("defer_loading".into(), true.into());
+        }
         Value::Object(json)
     },
 };
+
+/// The provider's own search, for the tools that it holds back.
+const SEARCH_TOOL: &str = r#"{"type":"tool_search"}"#;
 
 /// The same for servers that follow no schema strictly.
 const LENIENT_FORM: ToolForm = ToolForm {
@@ -144,7 +150,7 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
     );
     body.optional("instructions", instructions(request, json));
     if !shown.is_empty() {
-        body.raw("tools", &shown);
+        body.raw("tools", &tools.searchable(shown, SEARCH_TOOL));
         body.optional("tool_choice", choice);
         body.optional("parallel_tool_calls", request.parallel_tool_calls);
     }

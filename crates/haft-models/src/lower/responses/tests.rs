@@ -236,3 +236,44 @@ fn each_item_and_each_tool_is_rendered_once() {
     assert!(Arc::ptr_eq(&first.tools, &second.tools));
     assert_eq!(first.body, second.body);
 }
+
+#[test]
+fn tools_that_the_provider_searches_are_marked_and_its_search_stands_in_front() {
+    let tool = |name: &str, loading: Loading| {
+        let tool = ToolDefinition::builder(name).parameters(json!({"type": "object"}));
+        haft_core::ToolSpec::loaded_by(tool.build().unwrap(), loading)
+    };
+    let mut request = request(Some(ToolChoice::Auto));
+    request.tools = ToolSpecs::new(vec![
+        tool("a", Loading::Listed),
+        tool("b", Loading::Searched),
+    ]);
+    let sent = text(&request, &settings());
+    assert!(
+        sent.contains(
+            r#""tools":[{"type":"tool_search"},{"type":"function","name":"a","parameters":{"type":"object","properties":{}},"strict":false},{"type":"function","name":"b","parameters":{"type":"object","properties":{}},"strict":false,"defer_loading":true}],"tool_choice":"auto""#
+        ),
+        "{sent}"
+    );
+    // Every other way is none of this API's.
+    request.tools = ToolSpecs::new(vec![tool("a", Loading::Referenced)]);
+    let sent = text(&request, &settings());
+    assert!(
+        !sent.contains("defer_loading") && !sent.contains("tool_search"),
+        "{sent}"
+    );
+}
+
+#[test]
+fn what_the_provider_searched_goes_back_untouched_and_notes_of_references_stay() {
+    let found = json!({"type": "tool_search_output", "id": "tso_1", "execution": "server",
+        "call_id": null, "status": "completed", "tools": [{"type": "function", "name": "b"}]});
+    let mut request = request(None);
+    request.conversation = Conversation::from(vec![
+        serde_json::from_value(found.clone()).unwrap(),
+        Item::FunctionCallOutput(haft_core::FunctionCallOutput::new("c", "o").referring_to(["b"])),
+    ]);
+    let sent = text(&request, &settings());
+    assert!(sent.contains(&found.to_string()), "{sent}");
+    assert!(!sent.contains("tool_references"), "{sent}");
+}

@@ -3,6 +3,7 @@
 use haft_core::ToolChoice;
 use serde_json::Value;
 
+use super::deferred::check_messages;
 use super::{list_at, said, text_at, text_of};
 use crate::scripted::{OutputView, RequestView};
 
@@ -14,6 +15,7 @@ pub(super) fn view(body: &Value) -> Result<RequestView, String> {
     if messages.is_empty() {
         return Err("the body has no `messages`".to_owned());
     }
+    check_messages(body)?;
     let choice = body.get("tool_choice").filter(|it| !it.is_null());
     let disabled = choice.and_then(|it| it.get("disable_parallel_tool_use")?.as_bool());
     let tools = list_at(body, "tools").iter();
@@ -47,7 +49,13 @@ fn read_message(message: &Value, is_user: bool, view: &mut RequestView) -> Resul
     };
     for block in list_at(message, "content") {
         match text_at(block, "type") {
-            Some("text") => text.push_str(text_at(block, "text").unwrap_or("")),
+            Some("text") => {
+                let words = text_at(block, "text").unwrap_or("");
+                match words_of_output(words) {
+                    Some((id, words)) if is_user => tell_output(view, id, words),
+                    _ => text.push_str(words),
+                }
+            }
             Some("tool_use") => view.add_call(),
             Some("tool_result") => view.add_output(OutputView {
                 call_id: text_at(block, "tool_use_id").map(str::to_owned),
@@ -66,6 +74,20 @@ fn read_message(message: &Value, is_user: bool, view: &mut RequestView) -> Resul
         }
     }
     Ok(())
+}
+
+/// What a call said, where its result holds nothing but references.
+fn words_of_output(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix("<tool_output tool_use_id=\"")?;
+    let (id, rest) = rest.split_once("\">\n")?;
+    Some((id, rest.strip_suffix("\n</tool_output>")?))
+}
+
+fn tell_output(view: &mut RequestView, id: &str, words: &str) {
+    let mut outputs = view.outputs.iter_mut().rev();
+    if let Some(output) = outputs.find(|output| output.call_id.as_deref() == Some(id)) {
+        words.clone_into(&mut output.text);
+    }
 }
 
 fn read_choice(json: &Value) -> Result<ToolChoice, String> {

@@ -4,6 +4,7 @@
 //! for the script to expect.
 
 mod chat;
+mod deferred;
 mod messages;
 mod responses;
 

@@ -3,10 +3,12 @@
 use haft_core::Item;
 use serde_json::Value;
 
+use super::deferred::check_responses;
 use super::{list_at, openai_choice, text_at};
 use crate::scripted::RequestView;
 
 pub(super) fn view(body: &Value) -> Result<RequestView, String> {
+    check_responses(body)?;
     let choice = body.get("tool_choice").filter(|it| !it.is_null());
     let mut view = RequestView {
         instructions: text_at(body, "instructions").map(str::to_owned),

@@ -7,6 +7,7 @@ use super::chat::thoughts;
 use super::ollama::text_of;
 use super::{Rendered, named_event, object_or_text, typed};
 use crate::scripted::Fault;
+use crate::wire::anthropic::BLOCK_MARK;
 
 /// What a scripted thought is signed with.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
@@ -80,6 +81,10 @@ fn blocks(rendered: &Rendered<'_>) -> Result<Vec<Block>, String> {
             }
             Item::Reasoning(reasoning) => blocks.push(thinking_block(rendered, reasoning)),
             Item::FunctionCall(call) => blocks.push(call_block(rendered, call)),
+            Item::Other(members) if item.kind().starts_with(BLOCK_MARK) => {
+                let block = members.get("block").cloned().unwrap_or_default();
+                blocks.push(own_block(rendered, block));
+            }
             other => return Err(rendered.cannot_say(other)),
         }
     }
@@ -143,6 +148,25 @@ fn call_block(rendered: &Rendered<'_>, call: &FunctionCall) -> Block {
         deltas: pieces
             .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
             .collect(),
+        whole,
+    }
+}
+
+/// A block that only this provider has. What its tools are asked is streamed, what they answer is not.
+fn own_block(rendered: &Rendered<'_>, whole: Value) -> Block {
+    let mut empty = whole.clone();
+    let mut deltas = Vec::new();
+    if let Some(input) = empty.get_mut("input") {
+        let written = input.to_string();
+        *input = json!({});
+        let pieces = rendered.pieces(&written).into_iter();
+        deltas = pieces
+            .map(|piece| json!({"type": "input_json_delta", "partial_json": piece}))
+            .collect();
+    }
+    Block {
+        empty,
+        deltas,
         whole,
     }
 }

@@ -100,7 +100,10 @@ impl Writer<'_> {
             ("summary", json!([])),
             ("arguments", json!("")),
         ] {
-            if let Some(value) = added.get_mut(member) {
+            let begun = added
+                .get_mut(member)
+                .filter(|it| it.is_string() == empty.is_string());
+            if let Some(value) = begun {
                 *value = empty;
             }
         }
