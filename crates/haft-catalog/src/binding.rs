@@ -305,8 +305,8 @@ impl Binding {
     ) -> Appended {
         let mut tools_now = self.inner.tools.clone();
         let mut names = self.inner.by_name.clone();
-        let mut held = self.inner.held.clone();
         let (mut callable, mut choice) = (self.inner.callable.clone(), self.inner.choice.clone());
+        let mut held = self.inner.held.clone();
         let (mut added, mut skipped, mut rejected) = (Vec::new(), Vec::new(), Vec::new());
         for reference in tools {
             let found = match resolve(&reference.into(), snapshot) {

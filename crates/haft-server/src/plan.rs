@@ -1,5 +1,6 @@
 //! From a request and its context to a run.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::{
@@ -17,7 +18,7 @@ use crate::estimate::{tokens_of, tokens_of_conversation, tokens_of_item, tokens_
 use crate::history::{Expanded, Record, expand, not_found, verify};
 use crate::mcp::{ListedServer, Listing, QuestionIds};
 use crate::stream::{HostedCall, Translation, Translator};
-use crate::toolkit::{Ingredients, Toolkit};
+use crate::toolkit::{Ingredients, Search, Toolkit};
 use crate::truncate::fitted;
 use crate::watch::{Commission, RunWatch, Tools};
 use crate::wire::{
@@ -116,11 +117,16 @@ impl Plan {
             _ => OnMismatch::Accept,
         };
         let calls = Arc::new(CallLog::default());
+        let is_native = entry.model.capabilities().native_deferred_loading;
         let translation = Translation {
             tools: toolkit.shown.clone(),
             asking: toolkit.asking.clone(),
             declared: Arc::clone(&toolkit.declared),
-            held: toolkit.held_at_first(),
+            held: match toolkit.search {
+                // Whether the model has seen a tool is its provider's to know.
+                Search::Client | Search::Unsaid if is_native => HashSet::new(),
+                _ => toolkit.held_at_first(),
+            },
             unsaid: toolkit.unsaid.clone(),
             questions: Some(questions),
             calls: Arc::clone(&calls),
@@ -285,6 +291,10 @@ impl Plan {
             .request_id(&*self.request_id);
         if let Some(instructions) = &self.instructions {
             run = run.instructions(instructions.as_str());
+        }
+        if self.toolkit.search == Search::Server {
+            // The client is told of each search, and of what it found.
+            run = run.search_here();
         }
         if let Some(note) = &self.toolkit.search_note {
             run = run.search_note(note.as_str());

@@ -29,6 +29,8 @@ pub(crate) struct Showing {
     pub(crate) finder: Option<Arc<dyn ToolFinder>>,
     /// What the model reads behind the description of the search.
     pub(crate) search_note: Option<Arc<str>>,
+    /// The search is in this process, whatever the provider could do.
+    pub(crate) searches_here: bool,
 }
 
 /// What a toolset is made of.
@@ -48,8 +50,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) first_choice: Option<&'a ToolChoice>,
     /// How the model gets to see what is held back.
     pub(crate) loading: Loading,
-    /// What earlier runs of the conversation have loaded. It comes last, in this order, whether it would
-    /// be held back now or not: what was sent before does not move.
+    /// What earlier runs of the conversation have loaded. Where the list is all that a model sees, it comes
+    /// last, in this order, whether it would be held back now or not: what was sent before does not move.
     pub(crate) loaded: Vec<ToolName>,
     /// Those of them that no output of the conversation refers to.
     pub(crate) unreferenced: Vec<ToolName>,

@@ -130,6 +130,14 @@ impl Machine {
         }
     }
 
+    /// What a search found.
+    pub(super) fn found_by(&self, call: &BatchCall) -> Vec<ToolName> {
+        match self.asked(call) {
+            Some(Asked::Search(found)) => found.tools,
+            _ => Vec::new(),
+        }
+    }
+
     /// The tools that the output of a call refers to, where that is how the model gets to see them.
     pub(super) fn references(&self, call: &BatchCall) -> Vec<String> {
         let mut names = match self.asked(call) {
@@ -139,14 +147,6 @@ impl Machine {
         };
         names.retain(|name| self.tools.full().unseen().contains(name));
         names.iter().map(ToString::to_string).collect()
-    }
-
-    /// What a search found.
-    pub(super) fn found_by(&self, call: &BatchCall) -> Vec<ToolName> {
-        match self.asked(call) {
-            Some(Asked::Search(found)) => found.tools,
-            _ => Vec::new(),
-        }
     }
 
     fn inject_section(&mut self, read: &ReadSectionResult) {

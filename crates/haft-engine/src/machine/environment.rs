@@ -118,7 +118,7 @@ impl Environment {
     /// of its own.
     pub(crate) fn loading(&self) -> Loading {
         let capabilities = self.model.capabilities();
-        if capabilities.native_deferred_loading {
+        if capabilities.native_deferred_loading && !self.showing.searches_here {
             Loading::Searched
         } else if capabilities.tool_references && self.opens() == Opens::ByInjection {
             Loading::Referenced

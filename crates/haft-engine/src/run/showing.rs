@@ -103,6 +103,13 @@ impl Run {
         self
     }
 
+    /// Searches in this process, even if the model's provider has a search of its own: for hosts that tell
+    /// of searches.
+    pub fn search_here(mut self) -> Self {
+        self.environment.showing.searches_here = true;
+        self
+    }
+
     /// What the model reads behind the description of `search_tools`: what there is to be found.
     pub fn search_note(mut self, note: impl Into<Arc<str>>) -> Self {
         self.environment.showing.search_note = Some(note.into());

@@ -14,6 +14,7 @@ mod detection;
 mod errors;
 mod events;
 mod executors;
+mod finding;
 mod hostile;
 mod journal;
 mod limits;

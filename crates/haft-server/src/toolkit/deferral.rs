@@ -94,17 +94,14 @@ pub(crate) fn definitions<'d>(found: impl IntoIterator<Item = &'d Declared>) -> 
             let same = |key: &str| known.get(key) == whole.get(key);
             same("type") && same("name") && same("server_label")
         };
-        match definitions.iter_mut().find(is_same) {
-            Some(Value::Object(known)) => {
-                if let Some(Value::Array(pieces)) = known.get_mut(list) {
-                    pieces.push(piece);
-                }
-            }
-            _ => {
-                let mut first = whole;
-                first[list] = Value::Array(vec![piece]);
-                definitions.push(first);
-            }
+        let known = definitions.iter_mut().find(is_same);
+        let known = known.and_then(|known| known.get_mut(list)?.as_array_mut());
+        if let Some(pieces) = known {
+            pieces.push(piece);
+        } else {
+            let mut first = whole;
+            first[list] = Value::Array(vec![piece]);
+            definitions.push(first);
         }
     }
     definitions

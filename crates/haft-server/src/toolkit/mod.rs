@@ -74,7 +74,10 @@ pub(crate) struct Toolkit {
     pub(crate) declared: Arc<HashMap<String, Declared>>,
     /// What is to be remembered of a search that nobody sees; none where there is none.
     pub(crate) unsaid: Option<Unsaid>,
-    search: String,
+    /// Who searches, by the request's own word.
+    pub(crate) search: Search,
+    /// What the model calls the search of this server.
+    search_name: String,
     names: Names,
 }
 
@@ -153,7 +156,8 @@ impl Toolkit {
             search_note,
             declared: Arc::new(builder.deferral.declared),
             unsaid: decision.unsaid,
-            search,
+            search: builder.search,
+            search_name: search,
             names: builder.names,
         })
     }
@@ -299,7 +303,7 @@ impl ToolNames for Toolkit {
     }
 
     fn own_search(&self) -> String {
-        self.search.clone()
+        self.search_name.clone()
     }
 
     fn found(&self, name: &str) -> String {

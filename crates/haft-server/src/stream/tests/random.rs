@@ -73,7 +73,9 @@ impl Model for Whim {
             (0..random.usize(0..5)).map(|_| item(&mut random)).collect()
         };
         if self.searches {
-            items.iter_mut().for_each(|item| search(&mut random, item));
+            for item in &mut items {
+                search(&mut random, item);
+            }
         }
         let said = items.iter().map(|item| essence(&json!(item)));
         self.said.lock().unwrap().extend(said);

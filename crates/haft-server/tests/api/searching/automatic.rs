@@ -314,3 +314,41 @@ async fn a_model_that_cannot_take_new_tools_is_started_anew_and_nobody_sees_it()
     served.create(body).await;
     model.assert_finished();
 }
+
+fn native() -> haft_core::Capabilities {
+    haft_core::Capabilities {
+        supports_dynamic_tools: true,
+        native_deferred_loading: true,
+        ..haft_core::Capabilities::default()
+    }
+}
+
+#[tokio::test]
+async fn a_provider_with_a_search_of_its_own_gets_all_tools_and_its_calls_are_shown() {
+    let model = script([call("book_flight", json!({"text": "oslo"}))]).with_capabilities(native());
+    let served = holding(&model, 50).serve().await;
+    let events = served
+        .stream(json!({"input": "go", "tools": sixty()}))
+        .await;
+    assert_eq!(item_types(last(&events)), ["function_call"]);
+    let tools = model.received()[0].tools.clone();
+    assert_eq!(tools.len(), 60);
+    assert!(tools.iter().all(|tool| tool.loading().is_deferred()));
+}
+
+#[tokio::test]
+async fn a_search_that_the_client_asks_for_is_carried_out_here_whatever_the_provider_can() {
+    let model = script([
+        call("search_tools", query("book a flight")).expect(offers(["near", "search_tools"])),
+        say("found it").expect(offers(["near", "search_tools", "book_flight"])),
+    ])
+    .with_capabilities(native());
+    let served = Setup::of(model.clone()).serve().await;
+    let body = json!({"input": "go", "tools": super::tools()});
+    let response = served.create(body).await;
+    assert_eq!(
+        item_types(&response),
+        ["tool_search_call", "tool_search_output", "message"]
+    );
+    model.assert_finished();
+}
