@@ -360,4 +360,6 @@ fn failure(data: &str) -> ModelError {
 }
 
 #[cfg(test)]
+mod search_tests;
+#[cfg(test)]
 mod tests;
