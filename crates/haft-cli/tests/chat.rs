@@ -496,3 +496,29 @@ fn an_answer_that_breaks_off_is_told_and_the_conversation_goes_on() {
         ]
     );
 }
+
+#[test]
+fn sections_of_the_configuration_are_read_and_bring_their_tools() {
+    let folder = folder();
+    let config = "[[prompt.section]]\nkey = \"task\"\ntitle = \"Task\"\nbody = \"Help with $what.\"\n\
+                  [[prompt.section]]\nkey = \"sums\"\ntitle = \"Sums\"\nbody = \"Add with care.\"\n\
+                  summary = \"How to add.\"\nvisibility = \"summary\"\ntools = [\"calculate\"]\n\
+                  [prompt.params]\nwhat = \"numbers\"\n";
+    let steps = [
+        json!({"expect": {"tools": {"exactly": ["clock", "read_section"]},
+            "instructions": {"contains": "Help with numbers."}},
+            "calls": [{"name": "read_section", "arguments": {"section_key": "sums"}}]}),
+        json!({"expect": {"tools": {"exactly": ["clock", "read_section", "calculate"]}},
+            "calls": [{"name": "calculate", "arguments": {"expression": "6*7"}}]}),
+        json!({"text": "42"}),
+        // What was opened stays open.
+        json!({"expect": {"instructions": {"contains": "Add with care."}}, "text": "Still 42."}),
+    ];
+    scripted(folder.path(), config, &steps);
+    let (code, out, aside) = told(haft(folder.path(), &["chat"]), "6*7?\nsure?\n");
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(0), "42\nStill 42.\n"),
+        "{aside}"
+    );
+}

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use haft::models::http::Http;
 use haft::models::{ModelConfig, pools, process_environment};
+use haft::prompt::{Params, Prompt};
 use haft::{
     ApprovalRequest, Approver, Binding, BoxFuture, Decision, End, Item, LoopOptions, Model,
     RunBuilder, RunEvent, RunStream, Session, ToolContext, ToolName, Value,
@@ -20,6 +21,7 @@ use super::desk::{Desk, Manner};
 use super::inquirer::{Inquirer, inquire};
 use crate::arguments::{ChatArguments, ModelChoice, ServeArguments};
 use crate::catalogue::{self, HostedHere};
+use crate::config::{PromptConfig, build_prompt};
 use crate::failure::Failure;
 use crate::mcp;
 use crate::serve::{Door, choice, configured};
@@ -35,6 +37,8 @@ pub(super) struct Engine {
     /// Which of them answers.
     current: usize,
     binding: Binding,
+    /// What the model is told, with sections that bring their tools, and what is put into it.
+    prompt: Option<(Prompt, Params)>,
     /// What the tools in it need as long as they are used.
     _tools: HostedHere,
     /// The MCP servers of some of them.
@@ -72,7 +76,12 @@ impl Engine {
         let tools = catalogue::hosted_here(config.search_files, &config.data_dir)?;
         let notes = unusable.into_iter().map(|(_, error)| error.to_string());
         let mut notes: Vec<String> = notes.collect();
-        let wants_servers = wants_servers(&tools.names, arguments.tools.as_deref());
+        let has_sections_of_servers = config
+            .prompt
+            .as_ref()
+            .is_some_and(PromptConfig::has_servers);
+        let wants_servers =
+            has_sections_of_servers || wants_servers(&tools.names, arguments.tools.as_deref());
         if wants_servers && !pool.servers().is_empty() {
             let spinner = Spinner::new("asking MCP servers for their tools");
             notes.extend(
@@ -88,7 +97,13 @@ impl Engine {
         let all = tools.catalog.snapshot();
         let others = all.names().filter(|name| !tools.names.contains(name));
         names.extend(others.cloned());
-        let wanted = wanted(&names, arguments.tools.as_deref())?;
+        let prompt = match &config.prompt {
+            None => None,
+            Some(prompt) => Some((build_prompt(prompt, Some(&all))?, prompt.params.clone())),
+        };
+        let mut wanted = wanted(&names, arguments.tools.as_deref())?;
+        // What a section brings is there when the section is open, and not before.
+        wanted.retain(|name| !is_of_section(prompt.as_ref(), name));
         let binding = tools.catalog.snapshot().bind().tools(wanted).build()?;
         let name = match (flag, by_adapter) {
             (Some(name), None) => name.to_owned(),
@@ -99,6 +114,7 @@ impl Engine {
             current: find(&models, &name)?,
             models,
             binding,
+            prompt,
             _tools: tools,
             pool,
             instructions: arguments.instructions.clone(),
@@ -166,6 +182,9 @@ impl Engine {
             .approver(asker)
             .context(context.build())
             .user(message);
+        if let Some((prompt, params)) = &self.prompt {
+            run = run.prompt(prompt).params(params.clone());
+        }
         if let Some(instructions) = &self.instructions {
             run = run.instructions(instructions.as_str());
         }
@@ -341,6 +360,12 @@ fn wanted(names: &[ToolName], said: Option<&[String]>) -> Result<Vec<ToolName>, 
         })
     })
     .collect()
+}
+
+fn is_of_section(prompt: Option<&(Prompt, Params)>, name: &ToolName) -> bool {
+    let sections = prompt.into_iter().flat_map(|(prompt, _)| prompt.sections());
+    let mut tools = sections.flat_map(|section| section.tools());
+    tools.any(|tool| tool.definition().name() == name)
 }
 
 /// A model that may answer.
