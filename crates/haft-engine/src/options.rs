@@ -68,7 +68,7 @@ pub struct LoopOptions {
     pub defer: Defer,
     /// How many percent of the model's context the tools may take before `auto` holds them back.
     pub defer_percent: u8,
-    /// How many tools there may be before `auto` holds them back, however small they are.
+    /// How many tools there may be before `auto` holds them back, however small they are. Ten or fewer never are.
     pub defer_above: Option<usize>,
     /// How often a model that cannot take new tools in a running conversation is started anew.
     pub max_restarts: u32,

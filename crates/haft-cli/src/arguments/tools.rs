@@ -48,8 +48,9 @@ pub(crate) struct SearchToolsArguments {
     #[arg(required = true, value_name = "QUERY")]
     pub(crate) queries: Vec<String>,
     /// How many tools to find at most
-    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 8)]
-    pub(crate) limit: usize,
+    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 8,
+        value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) limit: u16,
     /// Print JSON: the answer as programs get it
     #[arg(long)]
     pub(crate) json: bool,
@@ -62,7 +63,7 @@ pub(crate) struct ToolCostArguments {
     /// How many tools a conversation loads
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     pub(crate) loaded: usize,
-    /// What is searched for; tools of average size are loaded where nothing is said
+    /// What is searched for; may be repeated. Tools of average size are loaded where nothing is said
     #[arg(long = "query", value_name = "QUERY")]
     pub(crate) queries: Vec<String>,
     /// Print JSON
@@ -75,7 +76,7 @@ pub(crate) struct ToolCostArguments {
 /// Which tools to look at.
 #[derive(Debug, Args)]
 pub(crate) struct WhichTools {
-    /// Definitions in a file, as MCP servers and providers write them, in place of the configuration's
+    /// Definitions in a file, as MCP servers and providers write them, in place of the configuration's; may be repeated
     #[arg(long = "file", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]

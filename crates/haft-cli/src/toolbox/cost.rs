@@ -85,11 +85,11 @@ impl Cost {
         })
     }
 
-    /// How much of the definitions is not sent, in percent with one decimal.
+    /// How much of the definitions is not sent, in percent with one decimal; below zero where more is sent.
     fn saved(&self, sent: usize) -> f64 {
-        let left = self.full.saturating_sub(sent);
-        let tenths = left * 1000 / self.full.max(1);
-        f64::from(u32::try_from(tenths).unwrap_or(u32::MAX)) / 10.0
+        let tenths = sent.abs_diff(self.full) * 1000 / self.full.max(1);
+        let percent = f64::from(u32::try_from(tenths).unwrap_or(u32::MAX)) / 10.0;
+        if sent > self.full { -percent } else { percent }
     }
 
     fn to_json(&self) -> Value {
@@ -118,11 +118,9 @@ impl Cost {
         let count = self.tools.len();
         writeln!(out, "{count} tools, in tokens of {}", tokens::METHOD)?;
         let mut row = |what: &str, sent: usize| {
-            writeln!(
-                out,
-                "  {what:<46}{sent:>9}  {:>5.1} % saved",
-                self.saved(sent)
-            )
+            let saved = self.saved(sent);
+            let word = if saved < 0.0 { "more" } else { "saved" };
+            writeln!(out, "  {what:<46}{sent:>9}  {:>5.1} % {word}", saved.abs())
         };
         row("all definitions, in every request", self.full)?;
         row("one line each (`pick_tools`)", self.brief)?;

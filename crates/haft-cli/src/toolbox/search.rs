@@ -15,9 +15,19 @@ use crate::text::one_line;
 use crate::tokens;
 
 pub(super) async fn search(arguments: &SearchToolsArguments) -> Result<ExitCode, Box<dyn Error>> {
+    if arguments
+        .queries
+        .iter()
+        .all(|query| query.trim().is_empty())
+    {
+        return Err(Failure::mistake("the query is empty")
+            .remedy("say what the tool should do")
+            .into());
+    }
     let tools = definitions::of(&arguments.which).await?;
     let index = SearchIndex::of(tools);
-    let request = SearchRequest::of(arguments.queries.iter().cloned()).k(arguments.limit);
+    let request =
+        SearchRequest::of(arguments.queries.iter().cloned()).k(usize::from(arguments.limit));
     let answer = index
         .search_counting(&request, tokens::count)
         .map_err(|error| Failure::mistake(error.to_string()))?;

@@ -213,7 +213,7 @@ impl Decision {
         let was_made = ingredients.unsaid.as_ref().is_some_and(|it| it.all);
         let defer = match (builder.search, options.defer) {
             // Whoever brings a search along has said what it is for.
-            (Search::Client, _) | (Search::Server, Defer::Auto) => Defer::Never,
+            (Search::Client | Search::Server, _) => Defer::Never,
             (Search::Unsaid, Defer::Auto) => {
                 let is_too_much = was_made || {
                     let declared = declared_only(builder, binding, ingredients.snapshot)?;
