@@ -2,6 +2,8 @@
 
 import time
 
+import openai
+
 WEATHER = {
     "type": "function",
     "name": "get_weather",
@@ -61,12 +63,19 @@ def without_parsed(value):
     return value
 
 
-def ended(client, id, patience=30):
-    """A background response, once it has ended."""
+def ended(client, id, patience=30, may_be_unwritten=False):
+    """A response, once it has ended. One that nobody waits for is written down when it does."""
     end = time.monotonic() + patience
+    status = "unwritten"
     while time.monotonic() < end:
-        response = client.responses.retrieve(id)
-        if response.status in TERMINAL:
-            return response
+        try:
+            response = client.responses.retrieve(id)
+        except openai.NotFoundError:
+            if not may_be_unwritten:
+                raise
+        else:
+            status = response.status
+            if status in TERMINAL:
+                return response
         time.sleep(0.02)
-    raise AssertionError(f"`{id}` is still {response.status}")
+    raise AssertionError(f"`{id}` is still {status}")
