@@ -291,7 +291,7 @@ pub fn is_held_back(
     let is_forced = matches!(choice, Some(ToolChoice::Function(chosen)) if name == chosen)
         || first.is_some_and(is_among);
     match tool.annotations().defer {
-        _ if tool.name().is_reserved() || is_forced => false,
+        _ if is_forced => false,
         Defer::Always => true,
         Defer::Never => false,
         Defer::Auto => !choice.is_some_and(is_among) && otherwise(),

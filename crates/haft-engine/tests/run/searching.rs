@@ -250,6 +250,7 @@ async fn a_client_may_have_a_function_of_that_name() {
     let catalog = Catalog::new();
     let theirs = ToolDefinition::builder("search_tools")
         .parameters(json!({"type": "object"}))
+        .defer(Defer::Never)
         .build()
         .unwrap();
     let binding = catalog.snapshot().bind().without_tools();

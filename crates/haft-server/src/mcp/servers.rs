@@ -128,34 +128,52 @@ impl App {
     }
 }
 
-/// What the request says about servers, those of the history behind those of its own. Of two with one
-/// label the later is meant.
+/// What the request says about servers, and what its history says about others. Where the request declares
+/// a server, its own word holds, whatever an item brought along: the address, the credentials, which tools
+/// there are and which of them are asked about. Of two others with one label the later is meant.
 fn entries<'r>(
     declared: &'r [RequestTool],
     loaded: &'r [RequestTool],
 ) -> Vec<(&'r str, &'r McpEntry)> {
     let has_client_search = Search::of(declared.iter().chain(loaded)) == Search::Client;
+    // One that is for the client to find is asked only when it was found.
+    let (waiting, own): (Vec<_>, Vec<_>) =
+        servers_in(declared).partition(|(_, entry)| entry.defer_loading && has_client_search);
     let mut entries: Vec<(&str, &McpEntry)> = Vec::new();
-    for tool in declared.iter().chain(loaded) {
-        let RequestToolKind::Mcp(entry) = &tool.kind else {
-            continue;
-        };
-        // It is for the client to find.
-        if entry.defer_loading && has_client_search {
+    for entry in own {
+        put(&mut entries, entry);
+    }
+    let mut found = Vec::new();
+    for entry in servers_in(loaded) {
+        let is_it = |other: &&(&str, &McpEntry)| other.1.label == entry.1.label;
+        if entries.iter().any(|other| is_it(&other)) {
             continue;
         }
-        let entry = (tool.param.as_str(), &**entry);
-        match entries
-            .iter_mut()
-            .find(|(_, own)| own.label == entry.1.label)
-        {
+        match waiting.iter().rev().find(is_it) {
+            Some(declared) => put(&mut found, *declared),
             // What was found says nothing about where it is.
-            Some(_) if entry.1.is_found => {}
-            Some(earlier) => *earlier = entry,
-            None => entries.push(entry),
+            None if entry.1.is_found && found.iter().any(|other| is_it(&other)) => {}
+            None => put(&mut found, entry),
         }
     }
+    entries.extend(found);
     entries
+}
+
+/// Puts an entry in the place of one with its label, or behind all.
+fn put<'r>(entries: &mut Vec<(&'r str, &'r McpEntry)>, entry: (&'r str, &'r McpEntry)) {
+    let mut known = entries.iter_mut();
+    match known.find(|(_, other)| other.label == entry.1.label) {
+        Some(earlier) => *earlier = entry,
+        None => entries.push(entry),
+    }
+}
+
+fn servers_in(tools: &[RequestTool]) -> impl Iterator<Item = (&str, &McpEntry)> {
+    tools.iter().filter_map(|tool| match &tool.kind {
+        RequestToolKind::Mcp(entry) => Some((tool.param.as_str(), &**entry)),
+        _ => None,
+    })
 }
 
 async fn list(entry: &McpEntry, found: Found, limit: Duration) -> ListedServer {

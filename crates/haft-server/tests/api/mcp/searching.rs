@@ -161,3 +161,38 @@ async fn a_server_that_is_always_there_is_not_held_back_among_many() {
     served.create(json!({"input": "go", "tools": tools})).await;
     model.assert_finished();
 }
+
+#[tokio::test]
+async fn what_a_request_says_about_a_server_holds_against_what_was_loaded_before() {
+    let air = Fake::with(&["find", "book"]).await;
+    let mut loose = air.entry("air");
+    loose["require_approval"] = "never".into();
+    let brought = json!([{"type": "additional_tools", "role": "developer", "tools": [loose]},
+        {"role": "user", "content": "go"}]);
+    let model = ScriptedModel::new([
+        say("loaded"),
+        call("air__book", json!({"q": "oslo"})),
+        call("air__book", json!({"q": "rome"})).expect(offers(["air__find"])),
+        say("no"),
+        call("air__find", json!({"q": "bern"})),
+        say("found"),
+    ]);
+    let served = setup(model.clone(), &[&air]).serve().await;
+    let first = served.create(json!({"input": brought})).await;
+    let next = |entry: Value| json!({"input": "go on", "tools": [entry], "previous_response_id": first["id"]});
+    let mut strict = air.entry("air");
+    strict["require_approval"] = "always".into();
+    let asked = served.create(next(strict)).await;
+    assert_eq!(item_types(&asked), ["mcp_approval_request"]);
+    let mut narrow = air.entry("air");
+    narrow["require_approval"] = "never".into();
+    narrow["allowed_tools"] = json!(["find"]);
+    served.create(next(narrow)).await;
+    assert!(air.calls().is_empty());
+    let mut known = air.entry("air");
+    known["require_approval"] = "never".into();
+    known["headers"] = json!({"X-Org": "second"});
+    served.create(next(known)).await;
+    assert_eq!(air.calls()[0].headers["x-org"], "second");
+    model.assert_finished();
+}
