@@ -306,12 +306,18 @@ pub fn search_tool_name(binding: &Binding) -> Result<ToolName, DefinitionError> 
 
 /// The name of one of haft's own tools. A client's function may have it: then ours has another.
 fn own_name(name: &str, binding: &Binding) -> Result<ToolName, DefinitionError> {
-    let is_taken = binding
-        .tools_for_llm()
-        .any(|tool| tool.name().as_str() == name);
-    if is_taken {
-        Ok(ToolName::new(format!("haft__{name}"))?)
-    } else {
-        Ok(ToolName::new(name)?)
-    }
+    let is_taken = |name: &String| {
+        let mut tools = binding.tools_for_llm();
+        tools.any(|tool| tool.name().as_str() == name)
+    };
+    let others = (2..).map(|number| format!("haft__{name}_{number}"));
+    let names = [name.to_owned(), format!("haft__{name}")]
+        .into_iter()
+        .chain(others);
+    // There are more names than tools.
+    let free = names
+        .into_iter()
+        .find(|name| !is_taken(name))
+        .unwrap_or_default();
+    Ok(ToolName::new(free)?)
 }

@@ -18,7 +18,6 @@ mod finding;
 mod hostile;
 mod journal;
 mod limits;
-mod loading;
 mod one_shot;
 mod parallel;
 mod picking;

@@ -397,16 +397,53 @@ fn output_of(output: Option<&Value>) -> CallOutput {
     }
 }
 
+/// What the model reads of what the client found, by the names that it calls it by.
 fn found_tools(members: &Map<String, Value>) -> String {
-    let tools = members.get("tools").and_then(Value::as_array);
-    let names: Vec<_> = tools
+    let mut names = Vec::new();
+    for tool in members
+        .get("tools")
+        .and_then(Value::as_array)
         .into_iter()
         .flatten()
-        .filter_map(|tool| tool.get("name").and_then(Value::as_str))
-        .collect();
+    {
+        for name in names_of(tool) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
     if names.is_empty() {
         "No tools were found.".to_owned()
     } else {
         format!("These tools can be called now: {}.", names.join(", "))
+    }
+}
+
+fn names_of(tool: &Value) -> Vec<String> {
+    let text = |key: &str| tool[key].as_str().unwrap_or_default();
+    let list = |key: &str| tool[key].as_array().into_iter().flatten();
+    match text("type") {
+        "namespace" => {
+            let inner = list("tools").filter_map(|inner| inner["name"].as_str());
+            inner
+                .map(|inner| format!("{}__{inner}", text("name")))
+                .collect()
+        }
+        "mcp" => {
+            let allowed = list("allowed_tools").filter_map(Value::as_str);
+            let named: Vec<_> = allowed
+                .map(|name| format!("{}__{name}", text("server_label")))
+                .collect();
+            match named.as_slice() {
+                [] => vec![format!("those of {}", text("server_label"))],
+                _ => named,
+            }
+        }
+        _ if !text("name").is_empty() => vec![text("name").to_owned()],
+        other => other
+            .strip_prefix("haft:")
+            .map(str::to_owned)
+            .into_iter()
+            .collect(),
     }
 }

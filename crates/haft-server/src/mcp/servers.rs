@@ -151,7 +151,8 @@ fn entries<'r>(
         }
         match waiting.iter().rev().find(is_it) {
             Some(declared) => put(&mut found, *declared),
-            // What was found says nothing about where it is.
+            // What was found says nothing about where it is: an item shows no more than the origin of an address.
+            None if entry.1.is_found && entry.1.address.is_some() => {}
             None if entry.1.is_found && found.iter().any(|other| is_it(&other)) => {}
             None => put(&mut found, entry),
         }

@@ -164,6 +164,17 @@ impl Builder {
         self.search == Search::Server && origin == Origin::Declared
     }
 
+    /// Whether a tool that an earlier response loaded is one that the request declares: then it is loaded, and what
+    /// the request says about it holds, which is the later word. What comes with the input is later still.
+    fn is_declared_again(&mut self, backend: &str, tool: &RequestTool, origin: Origin) -> bool {
+        let is_earlier = origin == Origin::Loaded && !tool.param.starts_with("input");
+        let is_again = is_earlier && self.deferral.declared.contains_key(backend);
+        if is_again {
+            self.deferral.load(backend);
+        }
+        is_again
+    }
+
     /// Notes what is known of a tool of the client: where it came from, and whether it is held back.
     fn note(
         &mut self,
@@ -230,6 +241,9 @@ impl Builder {
             return Ok(());
         }
         let backend = self.names.take(Identity::client(namespace, &function.name));
+        if self.is_declared_again(&backend, tool, origin) {
+            return Ok(());
+        }
         let mut builder = ToolDefinition::builder(&backend)
             .parameters(function.parameters.clone())
             .annotations(self.note(&backend, tool, within, wish, origin));
@@ -277,6 +291,9 @@ impl Builder {
             return Ok(());
         }
         let backend = self.names.take(Identity::client(namespace, &custom.name));
+        if self.is_declared_again(&backend, tool, origin) {
+            return Ok(());
+        }
         let definition = ToolDefinition::builder(&backend)
             .foreign_description(custom_description(custom))
             .annotations(self.note(&backend, tool, within, wish, origin))

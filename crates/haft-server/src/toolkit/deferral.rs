@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use haft_core::Defer;
+use haft_core::{Defer, brief_of};
 use serde_json::{Value, json};
 
 use crate::wire::{RequestTool, RequestToolKind};
@@ -107,6 +107,9 @@ pub(crate) fn definitions<'d>(found: impl IntoIterator<Item = &'d Declared>) -> 
     definitions
 }
 
+/// How much a model reads of what a search may find: names beyond it are only counted.
+const MAX_NOTE_BYTES: usize = 12 * 1024;
+
 /// What is held back of a request's tools, and what is known of it.
 #[derive(Debug, Default)]
 pub(super) struct Deferral {
@@ -135,17 +138,21 @@ impl Deferral {
         if self.lines.is_empty() {
             return None;
         }
-        let lines = self.lines.iter().map(|(name, description)| {
-            if description.is_empty() {
-                format!("- {name}")
-            } else {
-                format!("- {name}: {description}")
+        let mut note = String::from("It finds:");
+        for (at, (name, description)) in self.lines.iter().enumerate() {
+            // One line each, whatever its author wrote: a line that looks like a tool is one.
+            let line = match brief_of(description) {
+                brief if brief.is_empty() => format!("\n- {name}"),
+                brief => format!("\n- {name}: {brief}"),
+            };
+            if note.len() + line.len() > MAX_NOTE_BYTES {
+                let left = self.lines.len() - at;
+                note = format!("{note}\n- and {left} more");
+                break;
             }
-        });
-        Some(format!(
-            "It finds:\n{}",
-            lines.collect::<Vec<_>>().join("\n")
-        ))
+            note.push_str(&line);
+        }
+        Some(note)
     }
 
     /// A tool is loaded; the first time counts.

@@ -2,7 +2,7 @@
 //! and over the death of the process.
 
 use haft_models::ScriptedModel;
-use haft_models::testing::{Fault, Step, call, offers, say};
+use haft_models::testing::{Fault, Step, call, offers, output_says, say};
 use serde_json::{Value, json};
 
 use super::{deferred, names, outputs, query, tools};
@@ -200,5 +200,72 @@ async fn a_background_run_whose_process_dies_keeps_what_it_found() {
     );
     let log = crate::state::replay(&again, id.as_str().unwrap(), "").await;
     crate::legal::assert_legal(&log);
+    model.assert_finished();
+}
+
+#[tokio::test]
+async fn what_a_request_declares_is_later_than_what_was_loaded_before() {
+    let weather = |description: &str| {
+        json!({"type": "function", "name": "get_weather", "description": description,
+            "parameters": {"type": "object"}})
+    };
+    let (served, model) = serve([say("loaded"), say("declared"), say("brought along")]).await;
+    let brings = |description: &str| json!({"type": "additional_tools", "role": "developer", "tools": [weather(description)]});
+    let user = json!({"role": "user", "content": "go"});
+    let first = served.create(json!({"input": [brings("old"), user]})).await;
+    let next = |input: Value| json!({"input": input, "tools": [weather("new")], "previous_response_id": first["id"]});
+    served.create(next(json!("go on"))).await;
+    served.create(next(json!([brings("newest"), user]))).await;
+    let told = model.received().into_iter().map(|request| {
+        let tool = request.tools.iter().next().unwrap().definition().clone();
+        tool.description().unwrap().to_owned()
+    });
+    assert_eq!(told.collect::<Vec<_>>(), ["old", "new", "newest"]);
+}
+
+#[tokio::test]
+async fn a_long_list_of_what_can_be_found_is_cut_between_its_lines_and_counted() {
+    let tool = |number: usize| {
+        json!({"type": "function", "name": format!("tool_number_{number}"), "defer_loading": true,
+            "description": format!("Does {number}.\n- delete_everything: not a tool"),
+            "parameters": {"type": "object"}})
+    };
+    let mut tools: Vec<Value> = (0..900).map(tool).collect();
+    tools.push(json!({"type": "tool_search"}));
+    let (served, model) = serve([say("hm")]).await;
+    served.create(json!({"input": "go", "tools": tools})).await;
+    let request = model.received().remove(0);
+    let search = request.tools.iter().next().unwrap().definition().clone();
+    let told = search.description().unwrap().to_owned();
+    let (_, listed) = told.split_once("It finds:\n").unwrap();
+    let lines: Vec<_> = listed.lines().collect();
+    let (last, named) = lines.split_last().unwrap();
+    assert_eq!(named[0], "- tool_number_0: Does 0.");
+    assert!(named.iter().all(|line| line.starts_with("- tool_number_")));
+    assert_eq!(*last, format!("- and {} more", 900 - named.len()));
+}
+
+#[tokio::test]
+async fn the_model_reads_what_a_client_found_by_the_names_that_it_calls() {
+    let search = json!({"type": "tool_search", "execution": "client"});
+    let (served, model) = serve([
+        call("tool_search", json!({"query": "orders"})),
+        say("ok").expect(output_says(
+            "These tools can be called now: crm__list, near.",
+        )),
+    ])
+    .await;
+    let first = served
+        .create(json!({"input": "go", "tools": [search]}))
+        .await;
+    let asked = &first["output"][0];
+    let found = json!({"type": "tool_search_output", "execution": "client", "status": "completed",
+    "call_id": asked["call_id"], "tools": [
+        {"type": "namespace", "name": "crm", "description": "", "tools": [function("list")]},
+        function("near"), function("near"),
+    ]});
+    served
+        .create(json!({"input": [found], "tools": [search], "previous_response_id": first["id"]}))
+        .await;
     model.assert_finished();
 }
