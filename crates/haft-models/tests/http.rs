@@ -349,6 +349,70 @@ async fn a_connection_that_is_closed_as_the_next_request_comes_says_nothing_abou
     assert!(CONNECTIONS.load(Ordering::SeqCst) <= 12);
 }
 
+/// A server that refuses a long request without reading it.
+#[tokio::test]
+async fn an_answer_counts_that_comes_before_the_request_was_read() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}/v1", listener.local_addr().unwrap());
+    let endpoint = Endpoint::new(&endpoint).unwrap();
+    let server = async {
+        for _ in 0..2 {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 64]).await.unwrap() > 0);
+            let answer = b"HTTP/1.1 413 No\r\ncontent-length: 8\r\n\r\ntoo long";
+            stream.write_all(answer).await.unwrap();
+            stream.shutdown().await.unwrap();
+            // What was not read is not forgotten: a reset would overtake the answer.
+            while stream.read(&mut [0; 4096]).await.unwrap_or(0) > 0 {}
+        }
+    };
+    let (http, timeouts) = (Http::default(), Timeouts::default());
+    let asking = async {
+        for _ in 0..2 {
+            let body = vec![b' '; 64 * 1024 * 1024].into();
+            let post = http.post(&endpoint, "chat", body, "application/json", &timeouts);
+            let error = post.await.unwrap_err();
+            assert_eq!(error.status, Some(413), "{error}");
+            assert!(error.message.contains("too long"), "{error}");
+        }
+    };
+    tokio::join!(server, asking);
+}
+
+#[tokio::test]
+async fn what_does_not_speak_http_is_told_in_words() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let model = OpenAiChat::new("m").base_url(&url);
+    for (said, words) in [
+        (
+            &b"SSH-2.0-OpenSSH_9.2\r\n\r\n"[..],
+            "the answer is not HTTP/1.1",
+        ),
+        (b"", "the server hung up before it answered"),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-",
+            "in the middle of the answer",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{",
+            "in the middle of the answer",
+        ),
+    ] {
+        let server = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut vec![0; 64 * 1024]).await.unwrap() > 0);
+            stream.write_all(said).await.unwrap();
+        };
+        let (answer, ()) = tokio::join!(answer_of(&model, asked()), server);
+        let error = answer.unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Unreachable, "{error}");
+        assert!(error.message.contains(words), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_passed_on_may_refuse_without_a_word_but_not_succeed_without_one() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft_core::{ModelError, ModelErrorKind};
-use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
+use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, RequestBuilder, StatusCode, Url, redirect};
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::answer::Answer;
-use super::direct::Direct;
+use super::direct::{Direct, Letter};
 use super::failure::refused;
 use super::{Body, Endpoint, Forwarded};
 use crate::lift::not_an_answer;
@@ -182,7 +182,11 @@ impl Http {
     ) -> Result<Answer, ModelError> {
         let timeouts = &timeouts.for_answer(accept);
         if let Some(direct) = self.direct(endpoint) {
-            let sent = pin!(direct.post(endpoint.url(path), headers(endpoint, accept), body));
+            let letter = Letter {
+                headers: endpoint.headers(),
+                accept,
+            };
+            let sent = pin!(direct.post(endpoint.url(path), letter, body));
             return begun(endpoint, path, timeouts, sent).await;
         }
         let request = self.client(endpoint)?.post(endpoint.url(path)).body(body);
@@ -219,19 +223,11 @@ impl Http {
 }
 
 /// What every body is.
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Who asks.
-const AGENT: HeaderValue = HeaderValue::from_static(concat!("haft/", env!("CARGO_PKG_VERSION")));
-
-/// The headers of a request with a body.
-fn headers(endpoint: &Endpoint, accept: &'static str) -> HeaderMap {
-    let mut headers = endpoint.headers().clone();
-    headers.entry(CONTENT_TYPE).or_insert(JSON);
-    headers.entry(USER_AGENT).or_insert(AGENT);
-    headers.append(ACCEPT, HeaderValue::from_static(accept));
-    headers
-}
+pub(super) const AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("haft/", env!("CARGO_PKG_VERSION")));
 
 /// Whether plain addresses are reached through a proxy, by the variables that the client goes by.
 fn has_proxy() -> bool {

@@ -7,32 +7,33 @@
 //! What comes in: a request for an address that begins with `http://`. What goes out: an answer whose
 //! connection is kept for the next request when it was read to its end, and closed when it was not.
 
+mod error;
+mod framing;
+mod head;
+mod pieces;
+mod wire;
+
 use std::collections::HashMap;
 use std::error::Error;
-use std::future::poll_fn;
 use std::io;
-use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_core::Stream;
 use haft_core::{ModelError, ModelErrorKind};
-use http_body_util::Full;
-use hyper::body::{Body as _, Incoming};
-use hyper::client::conn::TrySendError;
-use hyper::client::conn::http1::{Connection, SendRequest, handshake};
-use hyper::header::{HOST, HeaderMap, HeaderValue, LOCATION};
-use hyper::{Method, Request, Response, Uri};
+use hyper::http::uri::InvalidUri;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioIo;
 use reqwest::Url;
-use tokio::net::TcpStream;
+use reqwest::header::LOCATION;
 use tower_service::Service as _;
 
+use self::head::Head;
+use self::pieces::Pieces;
+use self::wire::Wire;
 use super::answer::Answer;
 use super::client::{MAX_REDIRECTS, chained, may_follow};
+
+pub(super) use head::Letter;
 
 /// How long a connection is kept for the next request.
 const KEPT: Duration = Duration::from_secs(90);
@@ -51,15 +52,8 @@ pub(super) struct Direct {
 
 /// A connection that waits for the next request. The one that came last is used first.
 struct Kept {
-    wire: Box<Wire>,
+    wire: Wire,
     since: Instant,
-}
-
-/// One connection.
-struct Wire {
-    requests: SendRequest<Full<Bytes>>,
-    connection: Connection<TokioIo<TcpStream>, Full<Bytes>>,
-    is_over: bool,
 }
 
 impl Direct {
@@ -80,12 +74,12 @@ impl Direct {
     pub(super) async fn post(
         self: &Arc<Self>,
         mut url: Url,
-        headers: HeaderMap,
+        letter: Letter<'_>,
         body: Bytes,
     ) -> Result<Answer, ModelError> {
         let mut redirects = 0;
         loop {
-            let answer = self.ask(&url, &headers, &body).await?;
+            let answer = self.ask(&url, &letter, &body).await?;
             let target = answer.header(LOCATION).and_then(|to| url.join(to).ok());
             match target.filter(|to| may_follow(answer.status, &url, to)) {
                 Some(to) if redirects < MAX_REDIRECTS => url = to,
@@ -103,63 +97,52 @@ impl Direct {
     async fn ask(
         self: &Arc<Self>,
         url: &Url,
-        headers: &HeaderMap,
+        letter: &Letter<'_>,
         body: &Bytes,
     ) -> Result<Answer, ModelError> {
-        let new =
-            || request(url, headers.clone(), body.clone()).map_err(|error| failed(url, &error));
-        if let Some(mut wire) = self.take(place(url)) {
-            match wire.ask(new()?).await {
-                Ok(response) => return Ok(self.answer(url, wire, response)),
-                Err(error) if has_hung_up(error.error()) => self.forget(place(url)),
-                Err(error) => return Err(failed(url, error.error())),
+        let place = place(url);
+        let head = || letter.head(url, body.len());
+        if let Some(mut wire) = self.take(place) {
+            match wire.ask(head(), body.clone()).await {
+                Ok(head) => return Ok(self.answer(place, wire, head)),
+                Err(error) if error.has_hung_up() => self.forget(place),
+                Err(error) => return Err(failed(place, &error)),
             }
         }
-        let mut wire = self.connect(url).await?;
-        match wire.ask(new()?).await {
-            Ok(response) => Ok(self.answer(url, wire, response)),
-            Err(error) => Err(failed(url, error.error())),
+        let mut wire = self.connect(place).await?;
+        match wire.ask(head(), body.clone()).await {
+            Ok(head) => Ok(self.answer(place, wire, head)),
+            Err(error) => Err(failed(place, &error)),
         }
     }
 
-    async fn connect(&self, url: &Url) -> Result<Box<Wire>, ModelError> {
-        let to = Uri::try_from(format!("http://{}", place(url)));
-        let to = to.map_err(|error| failed(url, &error))?;
+    async fn connect(&self, place: &str) -> Result<Wire, ModelError> {
+        let to = format!("http://{place}").parse();
+        let to = to.map_err(|error: InvalidUri| failed(place, &error))?;
         let connected = self.connector.clone().call(to).await;
-        let stream = connected.map_err(|error| failed(url, &error))?;
-        let shaken = handshake(stream).await;
-        let (requests, connection) = shaken.map_err(|error| failed(url, &error))?;
-        Ok(Box::new(Wire {
-            requests,
-            connection,
-            is_over: false,
-        }))
+        let stream = connected.map_err(|error| failed(place, &error))?;
+        Ok(Wire::new(stream.into_inner()))
     }
 
-    fn answer(
-        self: &Arc<Self>,
-        url: &Url,
-        wire: Box<Wire>,
-        response: Response<Incoming>,
-    ) -> Answer {
-        let (head, body) = response.into_parts();
+    fn answer(self: &Arc<Self>, place: &str, wire: Wire, head: Head) -> Answer {
         Answer {
             status: head.status,
             headers: head.headers,
             pieces: Box::pin(Pieces {
                 pool: Arc::clone(self),
-                url: url.clone(),
+                place: place.to_owned(),
                 wire: Some(wire),
-                body,
+                framing: head.framing,
+                keeps_open: head.keeps_open,
             }),
         }
     }
 
     /// A connection to an address that can be used again.
-    fn take(&self, place: &str) -> Option<Box<Wire>> {
+    fn take(&self, place: &str) -> Option<Wire> {
         let mut kept = self.kept();
         let kept = kept.get_mut(place)?;
-        while let Some(Kept { mut wire, since }) = kept.pop() {
+        while let Some(Kept { wire, since }) = kept.pop() {
             if since.elapsed() > KEPT {
                 // Those before it have waited longer.
                 kept.clear();
@@ -170,7 +153,7 @@ impl Direct {
         None
     }
 
-    fn keep(self: &Arc<Self>, place: &str, wire: Box<Wire>) {
+    fn keep(self: &Arc<Self>, place: &str, wire: Wire) {
         let since = Instant::now();
         let mut all = self.kept();
         if all.is_empty() {
@@ -202,7 +185,7 @@ impl Direct {
                 let Some(pool) = pool.upgrade() else { return };
                 let mut all = pool.kept();
                 all.retain(|_, kept| {
-                    kept.retain_mut(|it| it.since.elapsed() <= KEPT && it.wire.is_free());
+                    kept.retain(|it| it.since.elapsed() <= KEPT && it.wire.is_free());
                     !kept.is_empty()
                 });
                 if all.is_empty() {
@@ -224,133 +207,8 @@ fn place(url: &Url) -> &str {
     place.unwrap_or(authority)
 }
 
-/// Whether the other end closed the connection before it said anything.
-fn has_hung_up(error: &hyper::Error) -> bool {
-    let mut cause: Option<&(dyn Error + 'static)> = error.source();
-    let mut is_broken = false;
-    while let Some(error) = cause {
-        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
-        is_broken |= matches!(
-            kind,
-            Some(
-                io::ErrorKind::ConnectionReset
-                    | io::ErrorKind::ConnectionAborted
-                    | io::ErrorKind::BrokenPipe
-                    | io::ErrorKind::NotConnected
-            )
-        );
-        cause = error.source();
-    }
-    is_broken || error.is_incomplete_message() || error.is_canceled() || error.is_closed()
-}
-
-fn request(
-    url: &Url,
-    mut headers: HeaderMap,
-    body: Bytes,
-) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
-    headers.insert(HOST, HeaderValue::from_str(place(url))?);
-    let mut request = Request::new(Full::new(body));
-    *request.method_mut() = Method::POST;
-    *request.uri_mut() = match url.query() {
-        Some(query) => format!("{}?{query}", url.path()).parse()?,
-        None => url.path().parse()?,
-    };
-    *request.headers_mut() = headers;
-    Ok(request)
-}
-
-impl Wire {
-    /// Lets the connection read and write what it can.
-    fn drive(&mut self, cx: &mut Context<'_>) {
-        if !self.is_over {
-            // Why it is over is told to whoever waits for an answer.
-            self.is_over = Pin::new(&mut self.connection).poll(cx).is_ready();
-        }
-    }
-
-    /// Whether it can take a request.
-    fn is_free(&mut self) -> bool {
-        self.drive(&mut nobody());
-        !self.is_over && self.requests.is_ready()
-    }
-
-    /// Sends a request and waits until its answer begins.
-    async fn ask(
-        &mut self,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
-        let mut answer = pin!(self.requests.try_send_request(request));
-        poll_fn(|cx| {
-            self.drive(cx);
-            // Nobody but the connection makes it ready, and that was asked just now.
-            answer.as_mut().poll(&mut nobody())
-        })
-        .await
-    }
-}
-
-/// For those who are asked again anyway: nobody has to be woken.
-fn nobody() -> Context<'static> {
-    Context::from_waker(Waker::noop())
-}
-
-/// The body of an answer, with its connection.
-struct Pieces {
-    pool: Arc<Direct>,
-    url: Url,
-    /// None when the answer is over.
-    wire: Option<Box<Wire>>,
-    body: Incoming,
-}
-
-impl Stream for Pieces {
-    type Item = Result<Bytes, ModelError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        // What has come is taken without anybody being woken for it; only when there is nothing does
-        // the connection learn whom to wake.
-        let mut asked = 0;
-        loop {
-            match Pin::new(&mut this.body).poll_frame(&mut nobody()) {
-                Poll::Ready(Some(Ok(frame))) => {
-                    if let Ok(piece) = frame.into_data() {
-                        return Poll::Ready(Some(Ok(piece)));
-                    }
-                }
-                Poll::Ready(Some(Err(error))) => {
-                    this.wire = None;
-                    return Poll::Ready(Some(Err(failed(&this.url, &error))));
-                }
-                Poll::Ready(None) => {
-                    if let Some(mut wire) = this.wire.take()
-                        && wire.is_free()
-                    {
-                        this.pool.keep(place(&this.url), wire);
-                    }
-                    return Poll::Ready(None);
-                }
-                Poll::Pending => {
-                    let Some(wire) = this.wire.as_mut().filter(|wire| !wire.is_over) else {
-                        this.wire = None;
-                        let error = io::Error::from(io::ErrorKind::UnexpectedEof);
-                        return Poll::Ready(Some(Err(failed(&this.url, &error))));
-                    };
-                    match asked {
-                        0 => wire.drive(&mut nobody()),
-                        1 => wire.drive(cx),
-                        _ => return Poll::Pending,
-                    }
-                    asked += 1;
-                }
-            }
-        }
-    }
-}
-
 /// What went wrong, without the path: it may hold a key.
-fn failed(url: &Url, error: &(dyn Error + 'static)) -> ModelError {
+fn failed(place: &str, error: &(dyn Error + 'static)) -> ModelError {
     let mut cause = Some(error);
     let mut kind = ModelErrorKind::Unreachable;
     while let Some(error) = cause {
@@ -360,6 +218,5 @@ fn failed(url: &Url, error: &(dyn Error + 'static)) -> ModelError {
         }
         cause = error.source();
     }
-    let origin = url.origin().ascii_serialization();
-    ModelError::new(kind, format!("{origin}: {}", chained(error)))
+    ModelError::new(kind, format!("http://{place}: {}", chained(error)))
 }
