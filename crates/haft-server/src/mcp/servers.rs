@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::{join_all, try_join_all};
 use haft_mcp::{Guest, Label, NotAllowed, Server, ServerTools, SystemResolver, ToolDef};
 
@@ -71,6 +72,9 @@ impl App {
         }
         let loaded = context.loaded();
         let entries = entries(&request.tools, &loaded);
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
         if entries.len() > MAX_SERVERS {
             let message = format!(
                 "there are {} MCP servers in `tools`, {MAX_SERVERS} are allowed: leave some out",
@@ -83,7 +87,8 @@ impl App {
             .map(|(param, entry)| self.find(caller, param, entry));
         let found = try_join_all(found).await?;
         let listed = entries.iter().zip(found);
-        let listed = listed.map(|((_, entry), found)| list(entry, found, patience.limit()));
+        // Of one type, however deep it goes from here: those who wait for it are types as well.
+        let listed = listed.map(|((_, entry), found)| list(entry, found, patience.limit()).boxed());
         Ok(join_all(listed).await)
     }
 
