@@ -170,11 +170,13 @@ impl Driver {
     /// Waits until stopped calls are gone, but not for long: one that blocks its thread cannot be
     /// stopped.
     fn poll_quiet(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let grace = self.grace.get_or_insert_with(|| Box::pin(sleep(GRACE)));
-        if grace.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
+        while !self.calls.is_empty() {
+            let grace = self.grace.get_or_insert_with(|| Box::pin(sleep(GRACE)));
+            if grace.as_mut().poll(cx).is_ready() {
+                break;
+            }
+            ready!(self.calls.poll_join_next(cx));
         }
-        while ready!(self.calls.poll_join_next(cx)).is_some() {}
         Poll::Ready(())
     }
 

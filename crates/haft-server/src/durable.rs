@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use crate::app::{App, Caller, store_failed};
 use crate::error::{ApiError, ErrorCode};
 use crate::live::{LiveRun, stored_event};
-use crate::stream::{Snapshot, WireEvent};
+use crate::stream::{Finished, Snapshot, WireEvent};
 use crate::watch::RunTrace;
 use crate::wire::cut_secrets;
 
@@ -169,8 +169,18 @@ impl Durable {
         }
     }
 
+    /// The end of a response with everything that was held back, so that all of it is written in one
+    /// step, behind what was told before.
+    pub(crate) async fn gather(&mut self, mut finished: Finished) -> Finished {
+        let mut events = self.take_held();
+        events.append(&mut finished.events);
+        finished.events = events;
+        self.live.flushed().await;
+        finished
+    }
+
     /// What was held back.
-    pub(crate) fn take_held(&mut self) -> Vec<WireEvent> {
+    fn take_held(&mut self) -> Vec<WireEvent> {
         self.is_holding = false;
         std::mem::take(&mut self.held)
     }

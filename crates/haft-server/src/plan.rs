@@ -73,7 +73,7 @@ impl Plan {
         request: &CreateRequest,
         context: &Context,
         servers: &[ListedServer],
-    ) -> Result<(Self, Translator), ApiError> {
+    ) -> Result<(Box<Self>, Box<Translator>), ApiError> {
         let entry = app.models.find(request.model.as_deref())?;
         let loaded = context.loaded();
         let mut toolkit = Toolkit::build(&Ingredients {
@@ -137,9 +137,10 @@ impl Plan {
             is_agentic: toolkit.is_agentic,
         };
         let resource = ResponseResource::begun(&new_id("resp"), now(), &entry.name, request);
+        let resource = Box::new(resource);
         let translator = Translator::new(resource, translation);
         let witness = Witness::default();
-        let plan = Self {
+        let plan = Box::new(Self {
             model: entry.pool.heard_by(witness.clone()),
             conversation,
             opening: Opening {
@@ -160,7 +161,7 @@ impl Plan {
             on_mismatch,
             request_id: caller.request_id.clone(),
             witness,
-        };
+        });
         Ok((plan, translator))
     }
 

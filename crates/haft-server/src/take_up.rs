@@ -76,7 +76,9 @@ async fn resume(
     let (mut job, has_log) = plan_again(app, owner, orphan, &asked).await?;
     let told = run.as_ref().map(|run| run.told.clone());
     let fresh = job.translator;
-    job.translator = fresh.restored(resource, told, log).ok_or_else(stopped)?;
+    job.translator = fresh
+        .restored(Box::new(resource), told, log)
+        .ok_or_else(stopped)?;
     job.place.input.clone_from(&orphan.input);
     let trace = run.as_ref().and_then(|run| run.trace.clone());
     job.watch.resumed(&orphan.id, trace);

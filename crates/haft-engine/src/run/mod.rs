@@ -65,7 +65,8 @@ pub use stream::RunStream;
 /// ```
 #[must_use = "a run does nothing until it is awaited or started"]
 pub struct Run {
-    environment: Environment,
+    /// Apart: a run is moved about while it is built.
+    environment: Box<Environment>,
     binding: Option<Binding>,
     tools: Vec<ToolRef>,
     tool_choice: Option<ToolChoice>,
@@ -116,7 +117,7 @@ impl Run {
     /// A run of this model.
     pub fn new(model: impl Model) -> Self {
         Self {
-            environment: Environment::new(Arc::new(model), no_tools()),
+            environment: Box::new(Environment::new(Arc::new(model), no_tools())),
             binding: None,
             tools: Vec::new(),
             tool_choice: None,

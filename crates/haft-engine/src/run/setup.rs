@@ -53,7 +53,7 @@ impl Run {
             spill,
             on_checkpoint: self.on_checkpoint,
         };
-        let environment = Arc::new(self.environment);
+        let environment = Arc::from(self.environment);
         let machine = if session.is_unfinished() {
             for item in self.input {
                 self.answers.push_input(item);

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use haft_core::Cancel;
-use tokio::sync::mpsc;
 
 use super::Ended;
+use super::unheard::Unheard;
 use crate::durable::Durable;
 use crate::error::ApiError;
-use crate::stream::{Finished, WireEvent};
+use crate::stream::WireEvent;
 
 /// How long somebody who does not read may hold up a run.
 pub(crate) const MAX_STALL: Duration = Duration::from_mins(2);
@@ -21,7 +21,7 @@ pub(crate) enum Signal {
     /// The model has begun to answer: whatever comes now is part of the response.
     Answering,
     /// There will be no response.
-    Refused(ApiError),
+    Refused(Box<ApiError>),
     /// The response is stored and told.
     Ended(Box<Ended>),
 }
@@ -57,7 +57,7 @@ impl Commitment {
 pub(super) enum Listener {
     /// Somebody who is there.
     Follower {
-        signals: mpsc::Sender<Signal>,
+        unheard: Unheard,
         commitment: Arc<Commitment>,
         wants_events: bool,
         /// Whether he has gone, or has not read for so long that it comes to the same.
@@ -83,18 +83,6 @@ impl Listener {
             Self::Live(durable) => Some(durable),
             Self::Follower { .. } => None,
         }
-    }
-
-    /// The end of a response with everything that was held back, so that all of it is written in one
-    /// step, behind what was told before.
-    pub(super) async fn gather(&mut self, mut finished: Finished) -> Finished {
-        if let Self::Live(durable) = self {
-            let mut events = durable.take_held();
-            events.append(&mut finished.events);
-            finished.events = events;
-            durable.live.flushed().await;
-        }
-        finished
     }
 
     /// Whether the run is one that another process can go on with, and nobody wants it to stop.
@@ -133,7 +121,8 @@ impl Listener {
     }
 
     pub(super) async fn refuse(&mut self, error: ApiError) {
-        self.send(Signal::Refused(error), &Cancel::new()).await;
+        self.send(Signal::Refused(Box::new(error)), &Cancel::new())
+            .await;
     }
 
     pub(super) async fn end(&mut self, events: Vec<WireEvent>, ended: Box<Ended>, cancel: &Cancel) {
@@ -149,21 +138,12 @@ impl Listener {
     /// Hands a signal on. Who does not read for too long has gone, and is not waited for again.
     async fn send(&mut self, signal: Signal, cancel: &Cancel) {
         let Self::Follower {
-            signals, is_gone, ..
+            unheard, is_gone, ..
         } = self
         else {
             return;
         };
-        if *is_gone {
-            return;
-        }
-        let sent = match signals.try_send(signal) {
-            Err(mpsc::error::TrySendError::Full(signal)) => {
-                signals.send_timeout(signal, MAX_STALL).await.is_ok()
-            }
-            sent => sent.is_ok(),
-        };
-        if !sent {
+        if !*is_gone && unheard.say(signal).await.is_err() {
             *is_gone = true;
             cancel.cancel();
         }

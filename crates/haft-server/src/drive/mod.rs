@@ -3,6 +3,7 @@
 mod follower;
 mod listener;
 mod place;
+mod unheard;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,7 +11,6 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use haft_core::{Alongside, Conversation, ModelErrorKind, Usage};
 use haft_engine::{End, EventKind, FailedReason, Outcome, RunStream, Session, Step};
-use tokio::sync::mpsc;
 
 use crate::access::RunPermit;
 use crate::app::{App, ConversationLock, now};
@@ -31,6 +31,7 @@ use listener::Listener;
 pub(crate) use listener::{Commitment, MAX_STALL, Signal};
 pub(crate) use place::Place;
 use place::{Kept, keep};
+use unheard::Unheard;
 
 /// How often a request is repeated with less of its context.
 const MAX_SHORTENINGS: usize = 8;
@@ -39,7 +40,7 @@ const MAX_SHORTENINGS: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct Ended {
     /// With the items that the client may see.
-    pub(crate) resource: ResponseResource,
+    pub(crate) resource: Box<ResponseResource>,
     /// Everything that the model was to know.
     context: Vec<Record>,
     /// What it gave, whole.
@@ -60,8 +61,8 @@ impl Ended {
 
 /// A run with everything around it.
 pub(crate) struct Job {
-    pub(crate) plan: Plan,
-    pub(crate) translator: Translator,
+    pub(crate) plan: Box<Plan>,
+    pub(crate) translator: Box<Translator>,
     pub(crate) place: Place,
     /// What is to be compacted before the model is asked.
     pub(crate) compaction: Option<Compaction>,
@@ -87,23 +88,21 @@ impl Job {
     pub(crate) fn follow(mut self: Box<Self>, app: &Arc<App>, wants_events: bool) -> Follower {
         if !wants_events {
             self.translator.mute();
+            if !self.place.is_stored {
+                self.translator.keep_only_shown();
+            }
         }
-        let (sender, signals) = mpsc::channel(64);
+        let unheard = Unheard::default();
         let commitment = Arc::new(Commitment::default());
         let cancel = self.plan.cancel.clone();
         let listener = Listener::Follower {
-            signals: sender,
+            unheard: unheard.clone(),
             commitment: Arc::clone(&commitment),
             wants_events,
             is_gone: false,
         };
-        Follower {
-            app: Arc::clone(app),
-            run: Some(Box::pin(self.drive(Arc::clone(app), listener))),
-            signals,
-            commitment,
-            cancel,
-        }
+        let run = Box::pin(self.drive(Arc::clone(app), listener));
+        Follower::new(Arc::clone(app), run, unheard, commitment, cancel)
     }
 
     /// Starts it in the background, where it goes on whoever listens.
@@ -172,17 +171,23 @@ impl Job {
         };
         // What only some runs need is kept apart while it lasts, here and below: thousands of runs
         // wait at the same time, and each keeps room for all that it does in place.
-        let finished = Box::pin(listener.gather(finished)).await;
+        let finished = match &mut listener {
+            Listener::Live(durable) => Box::pin(durable.gather(finished)).await,
+            Listener::Follower { .. } => finished,
+        };
         if let Some(lock) = &self.lock {
             lock.ends();
         }
-        let is_stored = self.place.is_stored;
-        let trace = is_stored.then(|| self.watch.to_json()).flatten();
-        let kept = keep(&app, &self.place, finished, trace, listener.durable());
+        let kept = if self.place.is_stored {
+            let trace = self.watch.to_json();
+            Box::pin(keep(&app, &self.place, finished, trace, listener.durable())).await
+        } else {
+            Kept::unwritten(finished)
+        };
         let Kept {
             finished,
             is_written,
-        } = Box::pin(kept).await;
+        } = kept;
         let mut resource = finished.resource;
         resource.output = finished.shown;
         // Whoever reads the end may use the conversation at once.

@@ -57,6 +57,15 @@ pub(super) struct Kept {
     pub(super) is_written: bool,
 }
 
+impl Kept {
+    pub(super) fn unwritten(finished: Finished) -> Self {
+        Self {
+            finished,
+            is_written: false,
+        }
+    }
+}
+
 /// Stores a finished response before anybody is told; one that cannot be stored has failed.
 pub(super) async fn keep(
     app: &App,
@@ -66,10 +75,7 @@ pub(super) async fn keep(
     durable: Option<&Durable>,
 ) -> Kept {
     if !place.is_stored {
-        return Kept {
-            finished,
-            is_written: false,
-        };
+        return Kept::unwritten(finished);
     }
     let is_whole = !matches!(
         finished.resource.status,
@@ -84,10 +90,7 @@ pub(super) async fn keep(
     let mut tries = 1;
     loop {
         let Some(response) = place.response(&finished.resource, &finished.items, true) else {
-            return Kept {
-                finished,
-                is_written: false,
-            };
+            return Kept::unwritten(finished);
         };
         let put = app
             .store
@@ -105,10 +108,7 @@ pub(super) async fn keep(
                 tokio::time::sleep(STORE_PAUSE).await;
             }
             Err(error) => {
-                return Kept {
-                    finished: finished.unstored(&store_failed(error)),
-                    is_written: false,
-                };
+                return Kept::unwritten(finished.unstored(&store_failed(error)));
             }
         }
     }

@@ -53,7 +53,7 @@ pub(super) async fn start(
             keep_alive,
         )));
     }
-    Ok(reply::ok(&dialected(resource, caller.dialect)))
+    Ok(reply::ok(&dialected(Box::new(resource), caller.dialect)))
 }
 
 /// Stores a response as queued, then lets it run.

@@ -1,26 +1,43 @@
 //! Requests that count: refused when a key has sent too many, and told how many are left.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::Request;
+use axum::handler::Handler;
 use axum::http::{HeaderMap, HeaderValue};
-use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use haft_core::BoxFuture;
 
 use crate::access::RateReport;
-use crate::app::Caller;
+use crate::app::{App, Caller};
 
-/// Counts a request before anything of its body is read.
-pub(super) async fn count(caller: Caller, request: Request, next: Next) -> Response {
-    let Some(report) = caller.pass.count() else {
-        return next.run(request).await;
-    };
-    let mut response = match report.refusal() {
-        Some(error) => error.into_response(),
-        None => next.run(request).await,
-    };
-    mark(response.headers_mut(), report);
-    response
+/// A handler whose requests count, before anything of their bodies is read.
+#[derive(Clone)]
+pub(super) struct Metered<H>(pub(super) H);
+
+impl<H, T> Handler<T, Arc<App>> for Metered<H>
+where
+    H: Handler<T, Arc<App>>,
+    T: 'static,
+{
+    type Future = BoxFuture<'static, Response>;
+
+    fn call(self, request: Request, app: Arc<App>) -> Self::Future {
+        let caller = request.extensions().get::<Caller>();
+        let report = caller.and_then(|caller| caller.pass.count());
+        let Some(report) = report else {
+            return Box::pin(self.0.call(request, app));
+        };
+        Box::pin(async move {
+            let mut response = match report.refusal() {
+                Some(error) => error.into_response(),
+                None => self.0.call(request, app).await,
+            };
+            mark(response.headers_mut(), report);
+            response
+        })
+    }
 }
 
 /// The headers by which `OpenAI` tells the same.

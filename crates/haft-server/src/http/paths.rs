@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::handler::Handler;
-use axum::middleware;
 use axum::routing::{MethodRouter, delete, get, post};
 
-use super::metering;
+use super::metering::Metered;
 use crate::app::App;
 
 /// A method and a path that the server answers to.
@@ -68,8 +67,7 @@ impl Paths {
         H: Handler<T, Arc<App>>,
         T: 'static,
     {
-        let metered = middleware::from_fn(metering::count);
-        self.add("POST", path, post(handler).route_layer(metered))
+        self.add("POST", path, post(Metered(handler)))
     }
 
     pub(super) fn delete<H, T>(self, path: &str, handler: H) -> Self

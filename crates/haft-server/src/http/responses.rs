@@ -114,8 +114,8 @@ async fn take_answers(app: &App, caller: &Caller, job: &Unadmitted) -> Result<()
 
 /// A job that nobody has let in yet.
 pub(crate) struct Unadmitted {
-    pub(crate) plan: Plan,
-    pub(crate) translator: Translator,
+    pub(crate) plan: Box<Plan>,
+    pub(crate) translator: Box<Translator>,
     pub(crate) place: Place,
     pub(crate) compaction: Option<Compaction>,
     context: Vec<Record>,
@@ -201,10 +201,8 @@ async fn plan(
     request: &Arc<CreateRequest>,
     context: Context,
     patience: Patience,
-) -> Result<(Plan, Translator, Context), ApiError> {
-    // Boxed, because the type of all that it waits for is too deep for the compiler.
-    let servers = app.mcp_servers(caller, request, &context, patience);
-    let servers = servers.boxed().await?;
+) -> Result<(Box<Plan>, Box<Translator>, Context), ApiError> {
+    let servers = app.mcp_servers(caller, request, &context, patience).await?;
     if request.tools.len() + context.pieces.len() < LARGE {
         let (plan, translator) = Plan::make(app, caller, request, &context, &servers)?;
         return Ok((plan, translator, context));
@@ -239,11 +237,11 @@ fn compaction(
 }
 
 /// Waits for the end of a run that nobody watches.
-async fn finish(mut follower: Follower) -> Result<Ended, ApiError> {
+async fn finish(mut follower: Follower) -> Result<Box<Ended>, ApiError> {
     while let Some(signal) = follower.next().await {
         match signal {
-            Signal::Refused(error) => return Err(error),
-            Signal::Ended(ended) => return Ok(*ended),
+            Signal::Refused(error) => return Err(*error),
+            Signal::Ended(ended) => return Ok(ended),
             Signal::Events(_) | Signal::Answering => {}
         }
     }
@@ -254,7 +252,10 @@ async fn finish(mut follower: Follower) -> Result<Ended, ApiError> {
 }
 
 /// The resource in the caller's dialect.
-pub(crate) fn dialected(mut resource: ResponseResource, dialect: Dialect) -> ResponseResource {
+pub(crate) fn dialected(
+    mut resource: Box<ResponseResource>,
+    dialect: Dialect,
+) -> Box<ResponseResource> {
     resource.status = dialect.status(resource.status);
     resource
 }

@@ -34,7 +34,7 @@ pub(super) async fn answer(
             // If the run was refused in this very moment, that is what comes next.
             Ok(Some(Signal::Answering)) | Err(_) if follower.commitment.begin() => break,
             Ok(Some(Signal::Answering)) => {}
-            Ok(Some(Signal::Refused(error))) => return Err(error),
+            Ok(Some(Signal::Refused(error))) => return Err(*error),
             Ok(Some(Signal::Ended(_))) => {
                 is_over = true;
                 break;

@@ -71,10 +71,10 @@ impl Translator {
     /// what was told of it. None if the two do not belong together.
     pub(crate) fn restored(
         self,
-        resource: ResponseResource,
+        resource: Box<ResponseResource>,
         snapshot: Option<Snapshot>,
         log: &[WireEvent],
-    ) -> Option<Self> {
+    ) -> Option<Box<Self>> {
         let mut translator = Self::new(resource, self.translation);
         let mut told = 0;
         if let Some(snapshot) = snapshot {

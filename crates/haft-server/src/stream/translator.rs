@@ -63,7 +63,7 @@ pub(crate) struct Translation {
 #[derive(Debug)]
 pub(crate) struct Translator {
     pub(super) translation: Translation,
-    pub(super) resource: ResponseResource,
+    pub(super) resource: Box<ResponseResource>,
     pub(super) writer: Writer,
     pub(super) output: Output,
     pub(super) answer: Answer,
@@ -89,6 +89,7 @@ pub(crate) struct Translator {
     pub(super) has_run_tools: bool,
     /// Whether the first events were told.
     pub(super) has_begun: bool,
+    pub(super) keeping: Keeping,
     /// How far it had come before the answer that another process did not finish; until the next
     /// one begins.
     pub(super) put_away: Option<Snapshot>,
@@ -99,6 +100,15 @@ pub(super) struct Running {
     pub(super) place: Place,
     #[serde(flatten)]
     pub(super) call: HostedCall,
+}
+
+/// What is left of the items when a response is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// What the client may see, and all that the next response needs.
+    Everything,
+    /// What the client may see.
+    Shown,
 }
 
 /// The items by their place; those that are not done yet are holes.
@@ -130,9 +140,10 @@ impl Placing for Output {
 #[derive(Debug)]
 pub(crate) struct Finished {
     /// The resource, without its items.
-    pub(crate) resource: ResponseResource,
+    pub(crate) resource: Box<ResponseResource>,
     /// The items as the client may see them.
     pub(crate) shown: Vec<Value>,
+    /// Whole; none where only what is shown is kept.
     pub(crate) items: Vec<OutputItem>,
     /// The last events, the terminal one included: to be sent when the response is stored.
     pub(crate) events: Vec<WireEvent>,
@@ -165,8 +176,8 @@ impl Finished {
 }
 
 impl Translator {
-    pub(crate) fn new(resource: ResponseResource, translation: Translation) -> Self {
-        Self {
+    pub(crate) fn new(resource: Box<ResponseResource>, translation: Translation) -> Box<Self> {
+        Box::new(Self {
             writer: Writer::new(translation.include),
             unsaid: translation.unsaid.clone(),
             translation,
@@ -183,13 +194,19 @@ impl Translator {
             has_answer: false,
             has_run_tools: false,
             has_begun: false,
+            keeping: Keeping::Everything,
             put_away: None,
-        }
+        })
     }
 
     /// Nobody will hear of events: they are not written.
     pub(crate) fn mute(&mut self) {
         self.writer.mute();
+    }
+
+    /// Nobody will go on from this response: what only a model needs to know of its items is not kept.
+    pub(crate) fn keep_only_shown(&mut self) {
+        self.keeping = Keeping::Shown;
     }
 
     /// The first events: the response is there, and it is being worked on. Nothing where another
@@ -458,7 +475,7 @@ impl Translator {
     }
 
     /// The run is over: closes what is open, and gives what is to be stored and the last events.
-    pub(crate) fn finish(mut self, end: &End, usage: &Usage, now: i64) -> Finished {
+    pub(crate) fn finish(mut self: Box<Self>, end: &End, usage: &Usage, now: i64) -> Finished {
         match end {
             End::Completed | End::Waiting(_) => {
                 self.answer.judge();
@@ -501,7 +518,7 @@ impl Translator {
     }
 
     /// Ends the response without asking the model.
-    pub(crate) fn warm_up(mut self, now: i64) -> Finished {
+    pub(crate) fn warm_up(mut self: Box<Self>, now: i64) -> Finished {
         self.resource.usage = Some(UsageBody::from(&Usage::default()));
         self.resource.status = ResponseStatus::Completed;
         self.resource.completed_at = Some(now);
@@ -509,7 +526,7 @@ impl Translator {
     }
 
     /// Ends the response with an error.
-    pub(crate) fn fail(mut self, error: &ApiError) -> Finished {
+    pub(crate) fn fail(mut self: Box<Self>, error: &ApiError) -> Finished {
         #[derive(Serialize)]
         struct ErrorEvent<'e> {
             error: crate::error::ErrorBody<'e>,
@@ -532,7 +549,7 @@ impl Translator {
     }
 
     /// Ends the response because somebody wanted it to stop.
-    pub(crate) fn cancel(mut self) -> Finished {
+    pub(crate) fn cancel(mut self: Box<Self>) -> Finished {
         self.resource.status = ResponseStatus::Cancelled;
         self.resource.error = Some(ResponseError {
             code: "response_cancelled".to_owned(),
@@ -577,13 +594,20 @@ impl Translator {
         self.output.items[at] = Some(item);
     }
 
-    fn terminal(mut self, kind: &'static str) -> Finished {
+    fn terminal(mut self: Box<Self>, kind: &'static str) -> Finished {
         let mut items: Vec<OutputItem> = self.output.items.drain(..).flatten().collect();
         if let (Some(last), Some(unsaid)) = (items.last_mut(), &self.unsaid) {
             last.json[DEFERRAL] = json!(unsaid);
         }
         let include = self.translation.include;
-        let visible = items.iter().map(|item| items::visible(&item.json, include));
+        let (whole, items) = match self.keeping {
+            Keeping::Everything => (items.iter().map(|item| item.json.clone()).collect(), items),
+            Keeping::Shown => (
+                items.into_iter().map(|item| item.json).collect(),
+                Vec::new(),
+            ),
+        };
+        let visible = <Vec<_>>::into_iter(whole).map(|item| items::visible(item, include));
         self.resource.output = visible.collect();
         self.write_response(&[kind]);
         Finished {

@@ -230,14 +230,19 @@ impl Recorder {
         }
     }
 
-    /// The run is over. Gives the record.
-    pub(super) fn ended(&self, outcome: Word, reason: Option<String>) -> RunTrace {
+    /// The run is over. `hear` hears the record.
+    pub(super) fn ended(
+        &self,
+        outcome: Word,
+        reason: Option<String>,
+        hear: impl FnOnce(&RunTrace),
+    ) {
         let duration = self.ms(epoch_seconds());
         let mut trace = self.trace();
         trace.duration_ms = Some(duration);
         trace.outcome = Some(outcome.to_owned());
         trace.reason = reason;
-        trace.clone()
+        hear(&trace);
     }
 
     pub(super) fn snapshot(&self) -> RunTrace {

@@ -330,9 +330,11 @@ impl RunWatch {
         };
         meters.runs.get_or_create(&labels).inc();
         self.model.run.observe(self.created.elapsed().as_secs_f64());
-        let trace = self.recorder.ended(outcome, reason);
-        self.request.ran(&trace.usage);
-        self.spans.ended(&trace);
+        let (request, spans) = (&self.request, &mut self.spans);
+        self.recorder.ended(outcome, reason, |trace| {
+            request.ran(&trace.usage);
+            spans.ended(trace);
+        });
     }
 
     /// The record as it stands, to go on from.

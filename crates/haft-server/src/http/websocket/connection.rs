@@ -318,7 +318,7 @@ impl Connection {
                         self.tell(&std::mem::take(&mut first), stream_id).await?;
                     }
                     Some(Signal::Answering) => {}
-                    Some(Signal::Refused(error)) => return Ok(Err(error)),
+                    Some(Signal::Refused(error)) => return Ok(Err(*error)),
                     Some(Signal::Ended(ended)) => {
                         self.tell(&first, stream_id).await?;
                         return Ok(Ok(*ended));

@@ -156,8 +156,7 @@ impl OpenItem {
 }
 
 /// An item as the client may see it.
-pub(crate) fn visible(item: &Value, include: Include) -> Value {
-    let mut item = item.clone();
+pub(crate) fn visible(mut item: Value, include: Include) -> Value {
     if let Some(members) = item.as_object_mut() {
         make_visible(members, "", include);
     }
@@ -166,7 +165,7 @@ pub(crate) fn visible(item: &Value, include: Include) -> Value {
 
 /// Tells that an item is done.
 pub(super) fn finish(place: Place, json: Value, writer: &mut Writer) -> OutputItem {
-    let visible = writer.heard(|| visible(&json, writer.include));
+    let visible = writer.heard(|| visible(json.clone(), writer.include));
     write_item("response.output_item.done", &place, &visible, writer);
     OutputItem {
         id: place.item_id,
@@ -177,7 +176,7 @@ pub(super) fn finish(place: Place, json: Value, writer: &mut Writer) -> OutputIt
 /// An item that has no events of its own: added, done.
 pub(super) fn whole(place: Place, json: Value, writer: &mut Writer) -> OutputItem {
     let begun = writer.heard(|| {
-        let mut begun = visible(&json, writer.include);
+        let mut begun = visible(json.clone(), writer.include);
         begun["status"] = "in_progress".into();
         begun
     });
