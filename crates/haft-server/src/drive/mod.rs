@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use haft_core::{Alongside, Conversation, ModelErrorKind, Usage};
-use haft_engine::{End, EventKind, FailedReason, Outcome, RunStream, Session, Step};
+use haft_engine::{End, EventKind, FailedReason, Outcome, RunEvent, RunStream, Session, Step};
 
 use crate::access::RunPermit;
 use crate::app::{App, ConversationLock, now};
@@ -319,27 +319,29 @@ impl Job {
     ) -> Result<Option<Outcome>, ApiError> {
         let mut stream = self.start(session, listener)?;
         while let Some(step) = stream.next_step().await {
-            match (step, &mut *listener) {
-                (Step::Event(event), _) => {
-                    self.watch.hear(&event, self.plan.tools());
-                    self.hear(event.kind, listener).await;
+            let is_between_turns = matches!(step, Step::Checkpoint);
+            if let Step::Event(event) = step {
+                let begins = matches!(event.kind, EventKind::AnswerStarted);
+                let events = self.hear(event, listener);
+                if begins {
+                    listener.answering(&self.plan.cancel).await;
                 }
-                (step, Listener::Live(durable)) => {
-                    let so_far = RunSoFar {
-                        planned_items,
-                        session: stream.session().without_first(planned_items),
-                        told: self.translator.snapshot(),
-                        used_before,
-                        trace: Some(self.watch.snapshot()),
-                    };
-                    // Apart, so that runs that somebody follows need not keep room for it.
-                    Box::pin(durable.note(app, so_far)).await?;
-                    let is_between_turns = matches!(step, Step::Checkpoint);
-                    if is_between_turns && app.lifetime.is_stopping() {
-                        return Ok(None);
-                    }
+                if !events.is_empty() {
+                    listener.tell(events, &self.plan.cancel).await;
                 }
-                _ => {}
+            } else if let Listener::Live(durable) = listener {
+                let so_far = RunSoFar {
+                    planned_items,
+                    session: stream.session().without_first(planned_items),
+                    told: self.translator.snapshot(),
+                    used_before,
+                    trace: Some(self.watch.snapshot()),
+                };
+                // Apart, so that runs that somebody follows need not keep room for it.
+                Box::pin(durable.note(app, so_far)).await?;
+                if is_between_turns && app.lifetime.is_stopping() {
+                    return Ok(None);
+                }
             }
         }
         let outcome = stream.finish().await;
@@ -358,23 +360,16 @@ impl Job {
         })
     }
 
-    async fn hear(&mut self, event: EventKind, listener: &mut Listener) {
-        match listener {
-            Listener::Live(durable) => {
-                durable.foresee(&event);
-                if self.translator.opens_with(&event) {
-                    durable.hold();
-                }
+    /// Takes an event in and gives those that follow from it.
+    fn hear(&mut self, event: RunEvent, listener: &mut Listener) -> Vec<WireEvent> {
+        self.watch.hear(&event, self.plan.tools());
+        if let Listener::Live(durable) = listener {
+            durable.foresee(&event.kind);
+            if self.translator.opens_with(&event.kind) {
+                durable.hold();
             }
-            Listener::Follower { .. } if matches!(event, EventKind::AnswerStarted) => {
-                listener.answering(&self.plan.cancel).await;
-            }
-            Listener::Follower { .. } => {}
         }
-        let events = self.translator.translate(event);
-        if !events.is_empty() {
-            listener.tell(events, &self.plan.cancel).await;
-        }
+        self.translator.translate(event.kind)
     }
 
     /// Writes down that a background response is being worked on, then tells so.
