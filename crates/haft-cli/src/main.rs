@@ -38,9 +38,10 @@ use crate::terminal::Color;
 use crate::text::printable;
 
 /// A server makes and drops hundreds of small things per request; the system's allocator takes a tenth
-/// of its time for them.
+/// of its time for them. This one gives out first what was freed last: a request finds its memory in the
+/// processor's cache, and leaves room there for the code that it runs through.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// What a command ends with if it was told nonsense; the same as for a wrong argument.
 const MISTAKEN: u8 = 2;
