@@ -13,6 +13,9 @@ mod head;
 mod pieces;
 mod wire;
 
+#[cfg(test)]
+mod answers_tests;
+
 use std::collections::HashMap;
 use std::error::Error;
 use std::io;

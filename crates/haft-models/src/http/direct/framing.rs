@@ -70,7 +70,7 @@ impl Chunk {
         loop {
             match self {
                 Self::Size => match parse_chunk_size(buffer) {
-                    Ok(Status::Complete((line, size))) => {
+                    Ok(Status::Complete((line, size))) if is_chunk_line(&buffer[..line]) => {
                         buffer.advance(line);
                         *self = match size {
                             0 => Self::Trailer(0),
@@ -112,6 +112,13 @@ impl Chunk {
             }
         }
     }
+}
+
+/// Whether a line begins with a number and is one line: the parser takes nothing for zero, and passes over
+/// whatever stands behind the number.
+fn is_chunk_line(line: &[u8]) -> bool {
+    let is_one_line = memchr::memchr(b'\n', line) == Some(line.len() - 1);
+    is_one_line && line.first().is_some_and(u8::is_ascii_hexdigit)
 }
 
 /// Takes what is there of so many bytes.

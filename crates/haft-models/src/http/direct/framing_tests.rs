@@ -62,6 +62,10 @@ fn what_is_no_chunk_is_refused() {
     for bad in [
         &b"x\r\nabcd\r\n"[..],
         b"-4\r\nabcd\r\n",
+        b"\r\nabcd\r\n",
+        b";name\r\nabcd\r\n",
+        b" 4\r\nabcd\r\n",
+        b"4;name\nabcd\r\n0\r\n\r\n",
         b"4\r\nabcde\r\n",
         b"4\r\nabcd\n0\r\n\r\n",
         b"fffffffffffffffff\r\nabcd\r\n",

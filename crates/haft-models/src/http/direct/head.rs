@@ -15,7 +15,7 @@ use super::framing::{Chunk, Framing};
 use super::place;
 use crate::http::client::{AGENT, JSON};
 
-/// How many bytes an answer may have before its body.
+/// How many bytes may come before the body of an answer.
 pub(super) const MAX_HEAD_BYTES: usize = 128 * 1024;
 
 /// How many headers it may have.
@@ -83,8 +83,7 @@ impl Head {
             let read = parser.parse_response_with_uninit_headers(&mut parsed, buffer, &mut headers);
             let length = match read {
                 Ok(Status::Complete(length)) => length,
-                Ok(Status::Partial) if buffer.len() <= MAX_HEAD_BYTES => return Ok(None),
-                Ok(Status::Partial) => return Err(WireError::LongHead),
+                Ok(Status::Partial) => return Ok(None),
                 Err(error) => return Err(not_http(error)),
             };
             let status = parsed.code.unwrap_or_default();
@@ -117,12 +116,17 @@ impl Head {
         }
         let framing = framing(status, &headers)?;
         let is_kept_by_itself = version == Some(1);
+        // Two ways to find the end, or one that the version does not know: somebody on the way may have
+        // taken the other, and what follows be somebody else's answer.
+        let is_doubtful = headers.contains_key(TRANSFER_ENCODING)
+            && (headers.contains_key(CONTENT_LENGTH) || !is_kept_by_itself);
         let keeps_open = match connection(&headers) {
             Some(Wish::Close) => false,
             Some(Wish::KeepOpen) => true,
             None => is_kept_by_itself,
         };
-        let keeps_open = keeps_open && !framing.may_end_here() && status.as_u16() != 101;
+        let keeps_open =
+            keeps_open && !is_doubtful && !framing.may_end_here() && status.as_u16() != 101;
         Ok(Self {
             status,
             headers,
@@ -157,12 +161,16 @@ fn framing(status: StatusCode, headers: &HeaderMap) -> Result<Framing, WireError
     if matches!(status.as_u16(), 100..=199 | 204 | 304) {
         return Ok(Framing::Length(0));
     }
-    if let Some(coding) = words(headers, &TRANSFER_ENCODING).last() {
-        return Ok(if coding.eq_ignore_ascii_case(b"chunked") {
-            Framing::Chunked(Chunk::Size)
-        } else {
-            Framing::UntilClosed
-        });
+    let mut codings = words(headers, &TRANSFER_ENCODING);
+    match (codings.next(), codings.next()) {
+        (None, _) => {}
+        (Some(coding), None) if coding.eq_ignore_ascii_case(b"chunked") => {
+            return Ok(Framing::Chunked(Chunk::Size));
+        }
+        (Some(coding), None) if coding.eq_ignore_ascii_case(b"identity") => {
+            return Ok(Framing::UntilClosed);
+        }
+        _ => return Err(WireError::NotHttp("it is coded as nobody asked for")),
     }
     let mut length = None;
     for word in words(headers, &CONTENT_LENGTH) {
