@@ -15,8 +15,8 @@ use axum::extract::ConnectInfo;
 use axum::middleware::AddExtension;
 use axum::serve::{Listener as _, ListenerExt as _};
 use axum::{Extension, Router};
+use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -49,6 +49,11 @@ impl Bounds {
             headers: app.options.limits.max_headers,
             line: Some(Arc::clone(&app.line)),
         }
+    }
+
+    /// How many bytes are read before they are understood.
+    fn buffer(&self) -> usize {
+        self.header_bytes.saturating_mul(2).max(MIN_BUFFER)
     }
 
     /// Whether somebody waits.
@@ -105,15 +110,16 @@ pub(crate) async fn serve(
             (stream, peer) = listener.accept() => {
                 let stopping = lifetime.stopping_signal();
                 let router = Extension(ConnectInfo(peer)).layer(router.clone());
+                let service = TowerToHyperService::new(router);
                 let bounds = bounds.clone();
                 connections.spawn(async move {
                     let begun = timeout(bounds.patience.header, begun(&stream));
-                    let is_there = tokio::select! {
-                        begun = begun => matches!(begun, Ok(Ok(()))),
-                        () = stopping.cancelled() => false,
+                    let begun = tokio::select! {
+                        begun = begun => begun,
+                        () = stopping.cancelled() => return,
                     };
-                    if is_there {
-                        answer(stream, router, stopping, bounds).await;
+                    if let Ok(Ok(protocol)) = begun {
+                        answer(stream, protocol, service, stopping, bounds).await;
                     }
                 });
             }
@@ -125,58 +131,96 @@ pub(crate) async fn serve(
     connections.wait().await;
 }
 
-/// Waits until it is clear which protocol is spoken. Nothing is taken from what was sent.
-async fn begun(stream: &TcpStream) -> io::Result<()> {
+/// What is spoken over a connection.
+enum Protocol {
+    Http1,
+    Http2,
+}
+
+/// Waits until it is clear what is spoken. Nothing is taken from what was sent.
+async fn begun(stream: &TcpStream) -> io::Result<Protocol> {
     let mut first = [0; PREFACE.len()];
     loop {
         let count = stream.peek(&mut first).await?;
-        let is_open = count < PREFACE.len() && PREFACE.starts_with(&first[..count]);
-        if count == 0 || !is_open {
-            return Ok(());
+        if first[..count] == *PREFACE {
+            return Ok(Protocol::Http2);
+        }
+        if count == 0 || !PREFACE.starts_with(&first[..count]) {
+            return Ok(Protocol::Http1);
         }
         sleep(GLANCE).await;
     }
 }
 
+/// The requests that come over a connection are for this.
+type Service = TowerToHyperService<AddExtension<Router, ConnectInfo<SocketAddr>>>;
+
 async fn answer(
     stream: TcpStream,
-    router: AddExtension<Router, ConnectInfo<SocketAddr>>,
+    protocol: Protocol,
+    service: Service,
     stopping: haft_core::Cancel,
     bounds: Bounds,
 ) {
-    let patience = bounds.patience;
-    let buffer = bounds.header_bytes.saturating_mul(2).max(MIN_BUFFER);
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .max_buf_size(buffer)
-        .header_read_timeout(patience.header);
-    if bounds.headers >= USUAL_HEADERS {
-        builder
-            .http1()
-            .max_headers(bounds.headers.saturating_mul(2));
-    }
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(patience.header)
-        .max_header_list_size(u32::try_from(buffer).unwrap_or(u32::MAX))
-        // WebSockets over HTTP/2 begin with it.
-        .enable_connect_protocol();
-    let stream = TokioIo::new(Stalling::new(stream, bounds));
-    let service = TowerToHyperService::new(router);
-    let mut connection = pin!(builder.serve_connection_with_upgrades(stream, service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stopping.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let ended = match protocol {
+        Protocol::Http1 => {
+            let builder = http1(&bounds);
+            let stream = TokioIo::new(Stalling::new(stream, bounds));
+            let connection = builder.serve_connection(stream, service).with_upgrades();
+            let shut_down = http1::UpgradeableConnection::graceful_shutdown;
+            served(connection, &stopping, shut_down).await
+        }
+        // Apart: few speak it, and they need more room.
+        Protocol::Http2 => {
+            let builder = http2(&bounds);
+            let stream = TokioIo::new(Stalling::new(stream, bounds));
+            let connection = builder.serve_connection(stream, service);
+            let shut_down = http2::Connection::graceful_shutdown;
+            Box::pin(served(connection, &stopping, shut_down)).await
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(error, "a connection broke");
+        tracing::debug!(%error, "a connection broke");
     }
+}
+
+/// Serves a connection to its end, which comes with that of the request under way when the server stops.
+async fn served<C: Future>(
+    connection: C,
+    stopping: &haft_core::Cancel,
+    shut_down: fn(Pin<&mut C>),
+) -> C::Output {
+    let mut connection = pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stopping.cancelled() => {
+            shut_down(connection.as_mut());
+            connection.await
+        }
+    }
+}
+
+fn http1(bounds: &Bounds) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .max_buf_size(bounds.buffer())
+        .header_read_timeout(bounds.patience.header);
+    if bounds.headers >= USUAL_HEADERS {
+        builder.max_headers(bounds.headers.saturating_mul(2));
+    }
+    builder
+}
+
+fn http2(bounds: &Bounds) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .keep_alive_interval(bounds.patience.header)
+        .max_header_list_size(u32::try_from(bounds.buffer()).unwrap_or(u32::MAX))
+        // WebSockets over HTTP/2 begin with it.
+        .enable_connect_protocol();
+    builder
 }
 
 /// Events are small and each is waited for.

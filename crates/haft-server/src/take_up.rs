@@ -93,7 +93,7 @@ async fn resume(
         }
         // What was compacted is in the session.
         job.compaction = None;
-        job.so_far = Some(run);
+        job.so_far = Some(Box::new(run));
     }
     let cancel = job.plan.cancel.clone();
     let id = orphan.id.clone();

@@ -5,6 +5,7 @@ mod listener;
 mod place;
 mod unheard;
 
+use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ pub(crate) struct Job {
     /// Everything that the model was to know.
     pub(crate) context: Vec<Record>,
     /// How far another process had come with it.
-    pub(crate) so_far: Option<RunSoFar>,
+    pub(crate) so_far: Option<Box<RunSoFar>>,
     /// Held until the run is over.
     pub(crate) lock: Option<ConversationLock>,
     pub(crate) permit: RunPermit,
@@ -208,52 +209,17 @@ impl Job {
 
     /// Runs it, with less of the context if it is too long and may be cut.
     async fn run(&mut self, app: &App, listener: &mut Listener) -> Result<Ran, ApiError> {
-        let mut conversation = self.plan.conversation.clone();
-        let mut usage = Usage::default();
         if let Some(so_far) = self.so_far.take() {
-            usage += so_far.used_before;
-            let planned_items = so_far.planned_items;
-            let history = match planned_items {
-                0 => Conversation::default(),
-                _ => conversation,
-            };
-            let session = so_far.session.behind(&history);
-            let outcome = self
-                .run_once(session, planned_items, usage, app, listener)
-                .await?;
-            return Ok(match outcome {
-                Some(outcome) => {
-                    usage += outcome.usage;
-                    Ran::Ended(outcome.end, usage)
-                }
-                None => Ran::PutAway,
-            });
+            return Box::pin(self.go_on(*so_far, app, listener)).await;
         }
         self.open_up(listener).await;
+        let mut conversation = self.plan.conversation.clone();
+        let mut usage = Usage::default();
         if let Some(compaction) = self.compaction.take() {
-            let goes_on = compaction.goes_on();
-            let compacting = RunWatch::compacting();
-            let carried = self.plan.compact(compaction, app, &self.place.owner).await;
-            self.watch.compacted(&compacting, &carried);
-            let carried = match carried {
-                Ok(carried) => carried,
-                Err(Halt::Error(error)) => return Err(error),
-                Err(Halt::Cancelled(usage)) => return Ok(Ran::Ended(End::Cancelled, usage)),
-            };
-            if let Listener::Live(durable) = listener {
-                // It is made again where no checkpoint knows of it.
-                durable.hold();
+            match Box::pin(self.compact(compaction, app, listener)).await? {
+                ControlFlow::Continue(compacted) => (conversation, usage) = compacted,
+                ControlFlow::Break(ran) => return Ok(ran),
             }
-            usage += carried.usage;
-            let item = |id: &str| item_of(id, &carried.sealed).into();
-            let events = self.translator.add_whole("cmp", item);
-            listener.answering(&self.plan.cancel).await;
-            listener.tell(events, &self.plan.cancel).await;
-            if !goes_on {
-                return Ok(Ran::Ended(End::Completed, usage));
-            }
-            conversation = self.plan.conversation_of(&carried.pieces)?;
-            conversation = self.plan.fit(conversation)?;
         }
         let in_front = self.translator.finished_items();
         for _ in 0..MAX_SHORTENINGS {
@@ -285,6 +251,70 @@ impl Job {
             "the context is too long for the model, however much of it is left out",
         )
         .at("input"))
+    }
+
+    /// Goes on from where another process has stopped.
+    async fn go_on(
+        &mut self,
+        so_far: RunSoFar,
+        app: &App,
+        listener: &mut Listener,
+    ) -> Result<Ran, ApiError> {
+        let mut usage = so_far.used_before;
+        let planned_items = so_far.planned_items;
+        let history = match planned_items {
+            0 => Conversation::default(),
+            _ => self.plan.conversation.clone(),
+        };
+        let session = so_far.session.behind(&history);
+        let outcome = self
+            .run_once(session, planned_items, usage, app, listener)
+            .await?;
+        Ok(match outcome {
+            Some(outcome) => {
+                usage += outcome.usage;
+                Ran::Ended(outcome.end, usage)
+            }
+            None => Ran::PutAway,
+        })
+    }
+
+    /// Sums the conversation up, and tells so. Gives what the model is asked with then, and what was used by
+    /// then, unless that was all.
+    async fn compact(
+        &mut self,
+        compaction: Compaction,
+        app: &App,
+        listener: &mut Listener,
+    ) -> Result<ControlFlow<Ran, (Conversation, Usage)>, ApiError> {
+        let goes_on = compaction.goes_on();
+        let compacting = RunWatch::compacting();
+        let carried = self.plan.compact(compaction, app, &self.place.owner).await;
+        self.watch.compacted(&compacting, &carried);
+        let carried = match carried {
+            Ok(carried) => carried,
+            Err(Halt::Error(error)) => return Err(error),
+            Err(Halt::Cancelled(usage)) => {
+                return Ok(ControlFlow::Break(Ran::Ended(End::Cancelled, usage)));
+            }
+        };
+        if let Listener::Live(durable) = listener {
+            // It is made again where no checkpoint knows of it.
+            durable.hold();
+        }
+        let item = |id: &str| item_of(id, &carried.sealed).into();
+        let events = self.translator.add_whole("cmp", item);
+        listener.answering(&self.plan.cancel).await;
+        listener.tell(events, &self.plan.cancel).await;
+        if !goes_on {
+            return Ok(ControlFlow::Break(Ran::Ended(
+                End::Completed,
+                carried.usage,
+            )));
+        }
+        let conversation = self.plan.conversation_of(&carried.pieces)?;
+        let conversation = self.plan.fit(conversation)?;
+        Ok(ControlFlow::Continue((conversation, carried.usage)))
     }
 
     /// Tells what stands in front of everything that the model says.

@@ -120,7 +120,7 @@ pub(crate) struct Unadmitted {
     pub(crate) compaction: Option<Compaction>,
     context: Vec<Record>,
     lock: Option<ConversationLock>,
-    pub(crate) so_far: Option<RunSoFar>,
+    pub(crate) so_far: Option<Box<RunSoFar>>,
     pub(crate) watch: RunWatch,
 }
 

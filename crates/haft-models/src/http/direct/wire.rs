@@ -57,8 +57,8 @@ impl Wire {
     /// unless they hang up on it. Then the answer counts, but the connection is good for nothing more.
     pub(super) async fn ask(&mut self, head: Vec<u8>, body: Bytes) -> Result<Head, WireError> {
         self.unsent = Some(Buf::chain(io::Cursor::new(head), body));
-        let mut heard = 0;
-        poll_fn(|cx| self.poll_head(&mut heard, cx)).await
+        let mut so_far = 0;
+        poll_fn(|cx| self.poll_head(&mut so_far, cx)).await
     }
 
     /// Sends as much as the system takes.
@@ -76,24 +76,24 @@ impl Wire {
         }
     }
 
-    /// Reads until there is a head. So much was heard before, which includes what is said before the
+    /// Reads until there is a head. So many bytes have come so far, those included that come before the
     /// answer begins.
     fn poll_head(
         &mut self,
-        heard: &mut usize,
+        so_far: &mut usize,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Head, WireError>> {
         loop {
             if let Some(head) = Head::take(&mut self.buffer)? {
                 return Poll::Ready(Ok(head));
             }
-            let has_begun = *heard > 0;
+            let has_begun = *so_far > 0;
             let error = match ready!(self.poll_read(cx)) {
                 Ok(0) if has_begun => WireError::Cut,
                 Ok(0) => WireError::HungUp(self.broken.take()),
-                Ok(_) if *heard > MAX_HEAD_BYTES => WireError::LongHead,
+                Ok(_) if *so_far > MAX_HEAD_BYTES => WireError::LongHead,
                 Ok(count) => {
-                    *heard += count;
+                    *so_far += count;
                     continue;
                 }
                 Err(error) => WireError::of(error, has_begun),
@@ -110,7 +110,13 @@ impl Wire {
     /// Reads what has come, and sends what is left of the request; nothing at the end.
     pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         self.send(cx);
-        ready!(self.stream.poll_read_ready(cx))?;
+        let Poll::Ready(is_ready) = self.stream.poll_read_ready(cx) else {
+            if self.buffer.is_empty() {
+                self.buffer = BytesMut::new();
+            }
+            return Poll::Pending;
+        };
+        is_ready?;
         self.buffer.reserve(self.room);
         let room = self.buffer.capacity() - self.buffer.len();
         let read = pin!(self.stream.read_buf(&mut self.buffer)).poll(cx);
