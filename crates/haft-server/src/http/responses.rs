@@ -6,7 +6,6 @@ use axum::extract::{Request, State};
 use axum::http::HeaderValue;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::FutureExt as _;
 use haft_core::Item;
 use serde_json::{Value, json};
 
