@@ -99,6 +99,7 @@ fn a_name_in_any_spelling_comes_first_and_says_why() {
 fn a_name_of_signs_alone_is_found_by_itself() {
     let fire = ToolDefinition::builder("__ed8d830565bf")
         .description("Burns things")
+        .parameters(json!({"type": "object"}))
         .annotations(Annotations {
             origin: Some(String::from("🔥")),
             ..Annotations::default()
