@@ -117,6 +117,57 @@ fn every_value_is_shown_with_where_it_comes_from_and_no_secret() {
 }
 
 #[test]
+fn sections_and_tables_without_keys_are_shown_and_mean_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "[gateway]\n[loop]\ndefer = \"never\"\ndefer_above = 7\n[prompt]\nkey = \"k\"\n\
+                [[prompt.section]]\nkey = \"a\"\ntitle = \"A\"\nbody = \"\"\"\nOne\nTwo\"\"\"\n\
+                [[prompt.section.section]]\nkey = \"b\"\ntitle = \"B\"\n";
+    std::fs::write(folder.path().join("haft.toml"), file).unwrap();
+    let (_, out, _) = told(haft(folder.path(), &["config", "show"]), "");
+    for words in [
+        "[gateway]",
+        "[[prompt.section]]\nkey = \"a\"\nbody = \"One\\nTwo\"\n",
+        "section = [{ key = \"b\", title = \"B\" }]",
+        "\ndefer = \"never\" ",
+        "\ndefer_above = 7 ",
+        "\nmax_result_bytes = 1048576 ",
+    ] {
+        assert!(out.contains(words), "{words} is not in {out}");
+    }
+    let check = |name: &str| {
+        let arguments = ["config", "check", "--config", name, "--json"];
+        let (_, out, aside) = told(haft(folder.path(), &arguments), "");
+        let mut told: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{aside}"));
+        told["file"] = Value::Null;
+        told
+    };
+    std::fs::write(folder.path().join("again.toml"), &out).unwrap();
+    assert_eq!(check("again.toml"), check("haft.toml"));
+    let (_, out, _) = told(haft(folder.path(), &["config", "show", "--json"]), "");
+    let shown: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(shown["prompt"]["section"][0]["section"][0]["key"], "b");
+    assert_eq!(shown["gateway"], serde_json::json!({}));
+}
+
+#[test]
+fn a_word_that_is_wanted_is_told_with_those_that_there_are() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in [
+        "[loop]\ndefer = true\n",
+        "[mcp.a]\ncommand = \"a\"\ndefer = 1\n",
+    ] {
+        std::fs::write(folder.path().join("haft.toml"), file).unwrap();
+        let (code, _, aside) = told(haft(folder.path(), &["config", "check"]), "");
+        assert_eq!(code, Some(2));
+        assert!(aside.contains("in quotes"), "{aside}");
+        assert!(
+            aside.contains("there is `auto`, `always` and `never`"),
+            "{aside}"
+        );
+    }
+}
+
+#[test]
 fn what_is_shown_is_a_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let (_, out, _) = told(haft(folder.path(), &["config", "show"]), "");

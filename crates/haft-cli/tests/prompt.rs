@@ -336,7 +336,7 @@ fn what_is_wrong_in_a_markdown_file_is_told_with_its_line() {
             String::new(),
             "+++\ntitle = \"T\"\n",
             "p/a.md:1:1: ",
-            "no other that ends",
+            "write another line `+++` behind the last",
         ),
         (
             String::new(),
@@ -350,6 +350,131 @@ fn what_is_wrong_in_a_markdown_file_is_told_with_its_line() {
         assert!(told.starts_with(begin), "{begin} does not begin {told}");
         assert!(told.contains(words), "{words} is not in {told}");
     }
+}
+
+/// Both the check and the rendering tell what is wrong, in the same words.
+fn told_by_both(folder: &Path) -> String {
+    let (code, _, checked) = told(haft(folder, &["config", "check"]), "");
+    assert_eq!(code, Some(2), "{checked}");
+    let (code, _, rendered) = render(folder, &[]);
+    assert_eq!(code, Some(2), "{rendered}");
+    assert_eq!(
+        checked.split("= help").next(),
+        rendered.split("= help").next()
+    );
+    checked
+}
+
+#[test]
+fn a_prompt_that_cannot_be_rendered_is_not_right() {
+    for (file, text, begin, words) in [
+        (
+            "a.md",
+            "+++\ntitle = \"T\"\n+++\n\nFor\n  ${who}.\n",
+            "p/a.md:6:3: ",
+            "there is no parameter `who`",
+        ),
+        (
+            "a.md",
+            "+++\ntitle = \"T\"\nsummary = \"On $what.\"\n+++\n",
+            "p/a.md:3:15: ",
+            "say it in `[prompt.params]` of the configuration: `what = \"…\"`",
+        ),
+        (
+            "a.md",
+            "+++\ntitle = \"T\"\ntools = [\"calculte\"]\n+++\n",
+            "p/a.md:3:10: ",
+            "did you mean `calculate`?",
+        ),
+        (
+            "a.md",
+            "+++\ntitle = \"T\"\norder = \"2\"\n+++\n",
+            "p/a.md:3:9: expected a whole number, found text",
+            "write it without quotes",
+        ),
+        (
+            "README.md",
+            "# About these files\n",
+            "p/README.md:1:1: this section has no `title`",
+            "a file that is no section has its place in another folder",
+        ),
+        (
+            "README.md",
+            "+++\ntitle = \"T\"\n+++\n",
+            "p/README.md:1:1: the file's name is the section's key",
+            "rename the file, or write `key = \"…\"` in it",
+        ),
+        (
+            "notes.txt",
+            "no section",
+            "haft.toml:2:10: the folder `p` has no Markdown file",
+            "a file such as `task.md`",
+        ),
+    ] {
+        let path = format!("p/{file}");
+        let folder = folder(&[("haft.toml", "[prompt]\nfolder = \"p\"\n"), (&path, text)]);
+        let told = told_by_both(folder.path());
+        assert!(told.starts_with(begin), "{begin} does not begin {told}");
+        assert!(told.contains(words), "{words} is not in {told}");
+    }
+}
+
+#[test]
+fn a_server_without_a_description_is_told_where_to_write_one() {
+    let toml = "[mcp.files]\ncommand = \"nobody\"\n\
+                [[prompt.section]]\nserver = \"files\"\nvisibility = \"summary\"\n";
+    let folder = folder(&[("haft.toml", toml)]);
+    let told = told_by_both(folder.path());
+    let words = "write `description = \"…\"` in `[mcp.files]`, or `summary = \"…\"` here";
+    assert!(told.contains(words), "{told}");
+}
+
+#[test]
+fn a_mark_of_the_encoding_is_no_text() {
+    let folder = folder(&[
+        ("haft.toml", "[prompt]\nfolder = \"p\"\n"),
+        ("p/a.md", "\u{feff}+++\ntitle = \"T\"\n+++\nHi.\n"),
+    ]);
+    let (code, out, aside) = render(folder.path(), &[]);
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(0), "## 1. T (a)\n\nHi.\n"),
+        "{aside}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_among_the_files_is_refused_and_not_waited_for() {
+    let folder = folder(&[
+        ("haft.toml", "[prompt]\nfolder = \"p\"\n"),
+        ("p/a.md", "+++\ntitle = \"T\"\n+++\n"),
+    ]);
+    let pipe = folder.path().join("p/pipe.md");
+    let made = std::process::Command::new("mkfifo").arg(pipe).status();
+    assert!(made.unwrap().success());
+    let told = told_by_both(folder.path());
+    assert!(
+        told.contains("`p/pipe.md` cannot be read: it is no file"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_parameter_that_nothing_uses_is_told() {
+    let folder = folder(&[("haft.toml", &GOLDEN.replace("10 rps.", "$limit rps."))]);
+    let arguments = [
+        "--param", "limit=1", "--param", "limits=2", "--param", "x=3",
+    ];
+    let (code, _, aside) = render(folder.path(), &arguments);
+    assert_eq!(code, Some(0));
+    for words in [
+        "note: nothing uses `--param limits`: did you mean `limit`?",
+        "note: nothing uses `--param x`: no text has a placeholder `$x`",
+    ] {
+        assert!(aside.contains(words), "{words} is not in {aside}");
+    }
+    assert!(!aside.contains("`--param limit`"), "{aside}");
 }
 
 #[test]

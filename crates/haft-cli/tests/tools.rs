@@ -329,3 +329,83 @@ fn the_cost_of_tools_is_counted_in_real_tokens() {
     assert_eq!(code, Some(2));
     assert!(aside.contains("`nowhere.json` cannot be read"), "{aside}");
 }
+
+/// A folder with this configuration.
+fn configured(toml: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("haft.toml"), toml).unwrap();
+    folder
+}
+
+#[test]
+fn what_is_held_back_is_shown_with_the_setting_that_says_so() {
+    let folder = configured("[loop]\ndefer = \"always\"\n");
+    let (_, out, aside) = run(folder.path(), &["list"]);
+    assert!(out.lines().all(|it| it.ends_with("(held back)")), "{out}");
+    let because = "`defer = \"always\"` of `[loop]`";
+    let words = format!("finds them with `search_tools`: {because}");
+    assert!(aside.contains(&words), "{aside}");
+    let (_, out, _) = run(folder.path(), &["show", "clock"]);
+    let words = format!("held back until the model finds it: {because}");
+    assert!(out.contains(&words), "{out}");
+    let (_, out, _) = run(folder.path(), &["show", "clock", "--json"]);
+    let shown: Value = serde_json::from_str(&out).unwrap();
+    let holding = json!({"is_held_back": true, "because": because});
+    assert_eq!(shown["holding"], holding);
+
+    let folder = configured("");
+    let (_, out, aside) = run(folder.path(), &["list"]);
+    assert!(!format!("{out}{aside}").contains("held back"), "{out}");
+    let (_, out, _) = run(folder.path(), &["list", "--json"]);
+    let tools: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(tools[0]["holding"]["is_held_back"], false);
+}
+
+#[test]
+fn the_cost_is_also_that_of_what_the_configuration_holds_back() {
+    for (word, held) in [("always", 2), ("never", 0), ("auto", 0)] {
+        let folder = configured(&format!("[loop]\ndefer = \"{word}\"\n"));
+        let (_, out, aside) = run(folder.path(), &["cost", "--json"]);
+        let cost: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{aside}"));
+        let here = &cost["configured"];
+        assert_eq!(
+            (&here["defer"], &here["held_back_tools"]),
+            (&json!(word), &json!(held))
+        );
+        let sent = if held > 0 {
+            &cost["deferred"]["search_tokens"]
+        } else {
+            &cost["tokens"]
+        };
+        assert_eq!(&here["tokens"], sent);
+        let (_, out, _) = run(folder.path(), &["cost"]);
+        let words = format!("here: {held} held back (`defer = \"{word}\"`)");
+        assert!(out.contains(&words), "{out}");
+    }
+}
+
+#[test]
+fn a_query_that_finds_nothing_is_told_and_one_tool_is_one_tool() {
+    let folder = configured("");
+    let one = json!([{"name": "🔥", "description": "Burns things"}]);
+    std::fs::write(folder.path().join("one.json"), one.to_string()).unwrap();
+    let cost = |query| {
+        run(
+            folder.path(),
+            &["cost", "--file", "one.json", "--query", query],
+        )
+    };
+    let (code, out, aside) = cost("zebra");
+    assert_eq!(code, Some(0));
+    assert!(out.starts_with("1 tool, in tokens"), "{out}");
+    assert!(out.contains("nothing found and nothing loaded"), "{out}");
+    assert!(aside.contains("note: nothing fits `zebra`"), "{aside}");
+    let (_, out, aside) = cost("burn");
+    assert!(out.contains("what the query finds loaded"), "{out}");
+    assert_eq!(aside, "");
+    let search = |query| run(folder.path(), &["search", query, "--file", "one.json"]);
+    assert!(search("zebra").2.contains("nothing fits among 1 tool:"));
+    let (code, out, _) = search("🔥");
+    assert_eq!(code, Some(0));
+    assert!(out.contains("its name"), "{out}");
+}

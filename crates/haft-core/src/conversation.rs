@@ -224,6 +224,7 @@ mod tests {
         Item::function_call_output(id, "pong")
     }
 
+    /// R29
     #[test]
     fn histories_are_verified_by_call_id() {
         let verify = |items: Vec<Item>| Conversation::from(items).verify();

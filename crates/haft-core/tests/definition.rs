@@ -220,6 +220,7 @@ fn a_renamed_tool_is_another_definition_that_knows_its_origin() {
     assert_eq!(again.annotations().origin.as_deref(), Some("search"));
 }
 
+/// R31
 #[test]
 fn provider_views_are_copies_with_every_parameter_description() {
     let definition = full();

@@ -15,7 +15,7 @@ use crate::{names, timeout};
 const MAX_BRIEF_CHARS: usize = 120;
 
 /// Every argument, as the list in an error shows them.
-const LEGAL: [&str; 20] = [
+const LEGAL: [&str; 21] = [
     "name",
     "title",
     "brief",
@@ -32,6 +32,7 @@ const LEGAL: [&str; 20] = [
     "timeout_ms",
     "example",
     "depends_on",
+    "defer",
     "no_schema",
     "output_schema",
     "validator",
@@ -54,6 +55,8 @@ pub(crate) struct ToolArguments {
     pub(crate) strict: Option<bool>,
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) examples: Vec<Example>,
+    /// A variant of `haft::Defer`.
+    pub(crate) defer: Option<Ident>,
     pub(crate) no_schema: Option<NoSchema>,
     pub(crate) output_schema: Option<Ident>,
     pub(crate) validator: Option<Path>,
@@ -82,6 +85,7 @@ impl Default for ToolArguments {
             strict: None,
             timeout_ms: None,
             examples: Vec::new(),
+            defer: None,
             no_schema: None,
             output_schema: None,
             validator: None,
@@ -165,6 +169,7 @@ impl ToolArguments {
                 parenthesized!(content in input);
                 self.examples.push(content.parse()?);
             }
+            "defer" => self.defer = errors.take(defer(key, input)?),
             "no_schema" => {
                 let mode = text(key, input, &mut errors)?;
                 self.no_schema = errors.take(no_schema(key, &mode));
@@ -215,9 +220,11 @@ impl ToolArguments {
         let depends_on = &self.depends_on;
         let depends_on = (!depends_on.is_empty())
             .then(|| quote!(depends_on: ::std::vec![#(#haft::ToolName::new(#depends_on)?),*],));
+        let defer = self.defer.as_ref();
+        let defer = defer.map(|variant| quote!(defer: #haft::Defer::#variant,));
         quote! {
             #haft::Annotations {
-                #title #brief #tags #roles #(#hints: true,)* #safe #timeout #examples #depends_on
+                #title #brief #tags #roles #(#hints: true,)* #safe #timeout #examples #depends_on #defer
                 ..::core::default::Default::default()
             }
         }
@@ -289,6 +296,29 @@ fn check_brief(brief: &LitStr) -> syn::Result<()> {
         ));
     }
     Ok(())
+}
+
+/// `key = "always"`, `"never"` or `"auto"`.
+fn defer(key: &Ident, input: ParseStream<'_>) -> syn::Result<syn::Result<Ident>> {
+    let words = format!(
+        "write `{key} = \"always\"` to hold the tool back until it is searched for, \"never\" to \
+         show it in every request, or \"auto\""
+    );
+    if !input.peek(Token![=]) {
+        return Err(syn::Error::new(key.span(), words));
+    }
+    input.parse::<Token![=]>()?;
+    if !input.peek(LitStr) {
+        return Err(input.error(words));
+    }
+    let text: LitStr = input.parse()?;
+    let variant = match text.value().as_str() {
+        "always" => "Always",
+        "never" => "Never",
+        "auto" => "Auto",
+        _ => return Ok(Err(syn::Error::new(text.span(), words))),
+    };
+    Ok(Ok(Ident::new(variant, Span::call_site())))
 }
 
 fn no_schema(key: &Ident, mode: &LitStr) -> syn::Result<NoSchema> {

@@ -48,6 +48,7 @@ mod shadowed {
         timeout = "1s",
         example(input = {"count": 1}, output = [1]),
         depends_on = ["b"],
+        defer = "always",
         output_schema
     )]
     pub(crate) fn function(

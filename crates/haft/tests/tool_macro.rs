@@ -233,6 +233,7 @@ fn every_annotation_arrives() {
         example(input = {"n": 1, "list": [true, null]}, output = {"ok": [1, 2]}),
         example(input = {"n": -2}),
         depends_on = ["other_tool"],
+        defer = "never",
     )]
     fn everything(n: i8) -> i8 {
         n
@@ -257,7 +258,8 @@ fn every_annotation_arrives() {
                 {"input": {"n": 1, "list": [true, null]}, "output": {"ok": [1, 2]}},
                 {"input": {"n": -2}}
             ],
-            "depends_on": ["other_tool"]
+            "depends_on": ["other_tool"],
+            "defer": "never"
         })
     );
 }

@@ -56,8 +56,11 @@ impl Query {
         }
     }
 
-    /// All words as one.
+    /// All words as one; what has no words is what it is.
     pub(super) fn squeezed(&self) -> String {
+        if self.tokens.is_empty() {
+            return self.text.trim().to_owned();
+        }
         self.tokens.iter().map(|token| &*token.word).collect()
     }
 }

@@ -96,6 +96,27 @@ fn a_name_in_any_spelling_comes_first_and_says_why() {
 }
 
 #[test]
+fn a_name_of_signs_alone_is_found_by_itself() {
+    let fire = ToolDefinition::builder("__ed8d830565bf")
+        .description("Burns things")
+        .parameters(json!({"type": "object"}))
+        .annotations(Annotations {
+            origin: Some(String::from("🔥")),
+            ..Annotations::default()
+        })
+        .build()
+        .unwrap();
+    let index = SearchIndex::of([tool("weather", "The weather in a city"), fire]);
+    let answer = index.search(&SearchRequest::new(" 🔥 ")).unwrap();
+    assert_eq!(names(&answer), ["__ed8d830565bf"]);
+    assert_eq!(answer.hits[0].reason, Reason::Exact);
+    for other in ["🔥🔥", "?", "-"] {
+        let answer = index.search(&SearchRequest::new(other)).unwrap();
+        assert!(answer.hits.is_empty(), "{other}");
+    }
+}
+
+#[test]
 fn a_name_that_two_servers_have_returns_both() {
     let found = answer(&servers(), "create issue");
     assert_eq!(

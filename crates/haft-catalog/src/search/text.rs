@@ -120,10 +120,14 @@ pub(super) fn tokens(cleaned: &str) -> Vec<Token> {
 }
 
 /// A name without anything that spellings differ in: `create issue`, `create_issue` and
-/// `createIssue` are the same.
+/// `createIssue` are the same. A name without a letter or a digit is what it is.
 pub(super) fn squeezed(name: &str) -> String {
+    let name = clean(name);
     let mut squeezed = String::with_capacity(name.len());
-    each_token(&clean(name), |word, _, _| squeezed.push_str(word));
+    each_token(&name, |word, _, _| squeezed.push_str(word));
+    if squeezed.is_empty() {
+        name.trim().clone_into(&mut squeezed);
+    }
     squeezed
 }
 

@@ -234,6 +234,7 @@ fn no_candidates_asked_none_given() {
     assert!(filter_tools("weather", golden(), &options).is_empty());
 }
 
+/// R30
 #[test]
 fn out_of_time_the_first_eligible_tools_are_returned_unscored() {
     let slow = scorer_fn("slow", |_, _| {

@@ -99,6 +99,7 @@ fn reserved_names_are_refused_outside_a_namespace() {
     assert_eq!(catalog.len(), RESERVED_NAMES.len());
 }
 
+/// R21
 #[test]
 fn a_duplicate_names_both_origins_and_changes_nothing() {
     let catalog = Catalog::new();

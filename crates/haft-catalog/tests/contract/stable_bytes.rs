@@ -77,6 +77,7 @@ fn each_tool_is_serialised_once_for_all_bindings_and_snapshots() {
     assert!(Arc::ptr_eq(&one, &other), "and so is the whole list");
 }
 
+/// R20
 #[test]
 fn appending_only_appends_bytes() {
     let catalog = three();

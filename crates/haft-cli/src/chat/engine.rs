@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use haft::models::http::Http;
 use haft::models::{ModelConfig, pools, process_environment};
-use haft::prompt::{Params, Prompt};
+use haft::prompt::{Context, Params, Prompt};
 use haft::{
     ApprovalRequest, Approver, Binding, BoxFuture, Decision, End, Item, LoopOptions, Model,
     RunBuilder, RunEvent, RunStream, Session, ToolContext, ToolName, Value,
@@ -21,7 +21,7 @@ use super::desk::{Desk, Manner};
 use super::inquirer::{Inquirer, inquire};
 use crate::arguments::{ChatArguments, ModelChoice, ServeArguments};
 use crate::catalogue::{self, HostedHere};
-use crate::config::{PromptConfig, build_prompt};
+use crate::config::{PromptConfig, build_prompt, not_rendered};
 use crate::failure::Failure;
 use crate::mcp;
 use crate::serve::{Door, choice, configured};
@@ -99,7 +99,15 @@ impl Engine {
         names.extend(others.cloned());
         let prompt = match &config.prompt {
             None => None,
-            Some(prompt) => Some((build_prompt(prompt, Some(&all))?, prompt.params.clone())),
+            Some(said) => {
+                let prompt = build_prompt(said, Some(&all))?;
+                let params = said.params.clone();
+                // Said now, with its place, and not when the first message was typed.
+                let context = Context::new().params(params.clone());
+                let rendered = prompt.render(&context);
+                rendered.map_err(|error| not_rendered(said, &error))?;
+                Some((prompt, params))
+            }
         };
         let mut wanted = wanted(&names, arguments.tools.as_deref())?;
         // What a section brings is there when the section is open, and not before.

@@ -12,7 +12,7 @@ use super::complaint::{Complaint, Place};
 use super::file::{FileConfig, adapters, tables};
 use super::layered::{Fault, Layered, Spot as SpotOfFault};
 use super::prompt::Spot;
-use super::serde_words::{Kind, Unknown, reworded, unknown};
+use super::serde_words::{Kind, NO_WORD, Unknown, reworded, unknown};
 use super::variables::Variables;
 use crate::text::nearest;
 
@@ -269,7 +269,33 @@ impl<'d> Document<'d> {
                 name: self.source.name.clone(),
             },
         };
-        about_words(place, &fault.message)
+        let complaint = about_words(place, &fault.message);
+        match &fault.at {
+            Some(SpotOfFault::File(span)) if fault.message == NO_WORD => {
+                match self.words_at(span) {
+                    Some(words) => complaint.remedy(format!("there is {}", listed(&words))),
+                    None => complaint,
+                }
+            }
+            _ => complaint,
+        }
+    }
+
+    /// The words that may stand at this place of the file: serde lists them only where it finds another.
+    fn words_at(&self, span: &Range<usize>) -> Option<Vec<String>> {
+        const NOBODYS: &str = "?";
+        let mut source = self.source.clone();
+        source
+            .text
+            .replace_range(span.clone(), &format!("\"{NOBODYS}\""));
+        let root = DeTable::parse(&source.text).ok()?.into_inner();
+        let layers = Layered {
+            file: Some(&root),
+            variables: Some(self.variables),
+        };
+        let fault = FileConfig::deserialize(layers).err()?;
+        let unknown = unknown(&fault.message)?;
+        (unknown.name == NOBODYS).then_some(unknown.known)
     }
 }
 
@@ -326,7 +352,11 @@ fn about_unknown(place: Place, unknown: &Unknown) -> Complaint {
 
 /// What is wrong with a value that is there, or missing.
 fn about_value(place: Place, message: &str) -> Complaint {
-    let complaint = Complaint::new(place, reworded(message));
+    let told = reworded(message);
+    let complaint = Complaint::new(place, told.as_str());
+    if told.starts_with("expected a whole number") && told.ends_with("found text") {
+        return complaint.remedy("write it without quotes");
+    }
     match message {
         "missing field `adapter`" => {
             complaint.remedy(format!("say which one: {}", listed(&adapters())))

@@ -40,7 +40,7 @@ pub(crate) use gateway::GatewayMode;
 pub(crate) use keys::{KeySource, read as read_key};
 pub(crate) use mcp::McpServer;
 pub(crate) use prompt::PromptConfig;
-pub(crate) use prompt_build::build as build_prompt;
+pub(crate) use prompt_build::{build as build_prompt, check_tools, not_rendered};
 pub(crate) use reference::reference;
 pub(crate) use resolve::{Flags, Resolved, data_dir, resolve};
 pub(crate) use schema::schema;

@@ -123,6 +123,13 @@ impl Spot {
         }
     }
 
+    /// The first of these words that is in it.
+    pub(super) fn narrowed_to_any(&self, words: &[&str]) -> Self {
+        let within = self.text.get(self.span.clone()).unwrap_or_default();
+        let found = words.iter().find(|words| within.contains(**words));
+        found.map_or_else(|| self.clone(), |words| self.narrowed(words))
+    }
+
     pub(super) fn complain(&self, message: impl Into<String>) -> Complaint {
         Complaint::new(Place::in_file(&self.name, &self.text, &self.span), message)
     }

@@ -1,6 +1,6 @@
 //! A prompt made of what a configuration says and the tools that there are.
 
-use haft::prompt::{Prompt, PromptError, PromptTemplate, Section, TextPart};
+use haft::prompt::{Prompt, PromptError, PromptTemplate, RenderError, Section, TextPart};
 use haft::{Namespace, Snapshot, ToolName};
 
 use super::complaint::Complaint;
@@ -15,6 +15,61 @@ pub(crate) fn build(config: &PromptConfig, tools: Option<&Snapshot>) -> Result<P
         template = template.section(made(section, tools)?);
     }
     template.build().map_err(|error| complaint(config, &error))
+}
+
+/// Why it cannot be rendered, at the place that is to blame.
+pub(crate) fn not_rendered(config: &PromptConfig, error: &RenderError) -> Complaint {
+    let section = |path: &str| {
+        let mut sections = by_path(config).into_iter();
+        sections.find(|(it, _)| it == path).map(|(_, it)| it)
+    };
+    let spot = match error {
+        RenderError::UnknownPlaceholder { path, part, name } => section(path).map(|section| {
+            let text = match part {
+                TextPart::Body => body(section),
+                TextPart::Summary => summary(section),
+            };
+            text.narrowed_to_any(&[&format!("${{{name}}}"), &format!("${name}")])
+        }),
+        RenderError::MissingSummary { path } | RenderError::Panicked { path, .. } => {
+            section(path).map(|it| it.at.clone())
+        }
+        _ => None,
+    };
+    let complaint = match spot {
+        Some(spot) => spot.complain(error.to_string()),
+        None => Complaint::new(config.named_at.clone(), error.to_string()),
+    };
+    match error {
+        RenderError::UnknownPlaceholder { name, .. } => complaint.remedy(format!(
+            "say it in `[prompt.params]` of the configuration: `{name} = \"…\"`"
+        )),
+        _ => complaint,
+    }
+}
+
+/// Complains about tools that cannot be there: neither one of haft's own, which these are, nor of one of
+/// the servers, which are not asked.
+pub(crate) fn check_tools(
+    config: &PromptConfig,
+    own: &Snapshot,
+    servers: &[&str],
+) -> Result<(), Complaint> {
+    let of_server = |name: &str| {
+        let mut servers = servers.iter();
+        servers.any(|label| {
+            let rest = name.strip_prefix(label);
+            rest.is_some_and(|rest| rest.starts_with("__"))
+        })
+    };
+    for (_, section) in by_path(config) {
+        for named in &section.tools {
+            if !of_server(bare(&named.text)) {
+                found(named, own)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn made(config: &SectionConfig, tools: Option<&Snapshot>) -> Result<Section, Complaint> {
@@ -103,9 +158,27 @@ fn complaint(config: &PromptConfig, error: &PromptError) -> Complaint {
         | PromptError::InvalidTool { path, .. } => named(path, whole, 0),
         _ => None,
     };
-    match spot {
+    let complaint = match spot {
         Some(spot) => spot.complain(error.to_string()),
         None => Complaint::new(config.named_at.clone(), error.to_string()),
+    };
+    match error {
+        PromptError::MissingSummary { path } => match server_of(config, path) {
+            Some(label) => complaint.remedy(format!(
+                "write `description = \"…\"` in `[mcp.{label}]`, or `summary = \"…\"` here"
+            )),
+            None => complaint,
+        },
+        _ => complaint,
+    }
+}
+
+/// The server that the section of this path is.
+fn server_of<'c>(config: &'c PromptConfig, path: &str) -> Option<&'c str> {
+    let mut sections = by_path(config).into_iter();
+    match &sections.find(|(it, _)| it == path)?.1.what {
+        What::Server { label, .. } => Some(&label.text),
+        What::Text { .. } => None,
     }
 }
 

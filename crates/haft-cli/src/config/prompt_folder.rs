@@ -43,7 +43,12 @@ pub(super) fn read(
     servers: &Descriptions,
     complain: &dyn Fn(String) -> Complaint,
 ) -> Result<Vec<SectionConfig>, Complaint> {
-    sections(folder, servers, 0, complain)
+    let sections = sections(folder, servers, 0, complain)?;
+    if sections.is_empty() {
+        let message = format!("the folder `{}` has no Markdown file", folder.display());
+        return Err(complain(message).remedy("write a section into a file such as `task.md` there"));
+    }
+    Ok(sections)
 }
 
 fn sections(
@@ -134,15 +139,11 @@ fn section(
     let what = match said_of_itself.server.map(said) {
         Some(label) => of_server(label, [&key, &title, &body], servers)?,
         None => What::Text {
-            key: key.unwrap_or_else(|| Said {
-                text: path
-                    .file_stem()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned(),
-                at: at.clone(),
-            }),
-            title: title.ok_or_else(|| missing(&at, "title").remedy(HOW))?,
+            title: title.ok_or_else(|| missing(&at, "title").remedy(format!("{HOW}; {ELSE}")))?,
+            key: match key {
+                Some(key) => key,
+                None => key_of(path, &at)?,
+            },
             body,
         },
     };
@@ -159,6 +160,11 @@ fn section(
 }
 
 fn text_of(path: &Path) -> Result<String, String> {
+    // Opening a pipe would wait for somebody who writes into it.
+    let is_file = fs::metadata(path).map_err(|error| error.to_string())?;
+    if !is_file.is_file() {
+        return Err(String::from("it is no file"));
+    }
     let mut bytes = Vec::new();
     fs::File::open(path)
         .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
@@ -166,8 +172,34 @@ fn text_of(path: &Path) -> Result<String, String> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(String::from("it is larger than 1 MiB"));
     }
-    String::from_utf8(bytes).map_err(|_| String::from("it is not UTF-8"))
+    let text = String::from_utf8(bytes).map_err(|_| String::from("it is not UTF-8"))?;
+    // Some editors begin files with a mark of their encoding.
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
 }
+
+/// The key that a file's name is.
+fn key_of(path: &Path, at: &Spot) -> Result<Said, Complaint> {
+    let text = path.file_stem().unwrap_or_default().to_string_lossy();
+    let is_legal = |it: char| matches!(it, 'a'..='z' | '0'..='9' | '_' | '-');
+    if let Some(wrong) = text.chars().find(|it| !is_legal(*it)) {
+        let message = format!(
+            "the file's name is the section's key, and `{text}` cannot be one because of the `{wrong}`: \
+             only a-z, 0-9, `_` and `-` are allowed"
+        );
+        let remedy = format!("rename the file, or write `key = \"…\"` in it; {ELSE}");
+        return Err(at.complain(message).remedy(remedy));
+    }
+    Ok(Said {
+        text: text.into_owned(),
+        at: at.clone(),
+    })
+}
+
+/// What to do with files that are none of this.
+const ELSE: &str = "a file that is no section has its place in another folder";
 
 /// How a file begins.
 const HOW: &str =
@@ -194,8 +226,9 @@ fn parts(text: &str, file: &Spot) -> Result<(Span, Span), Complaint> {
         }
         at += line.len();
     }
-    let message = "this line has no other that ends what it begins";
-    Err(first_at().complain(message).remedy(HOW))
+    let message = "what begins with this line has no end";
+    let remedy = "write another line `+++` behind the last `key = value`; the body follows it";
+    Err(first_at().complain(message).remedy(remedy))
 }
 
 fn front_matter(name: &str, text: &str, span: Span) -> Result<FrontMatter, Complaint> {

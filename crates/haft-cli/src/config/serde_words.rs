@@ -15,6 +15,9 @@ pub(super) enum Kind {
     Value,
 }
 
+/// What is said where one of some words is wanted and no text is found.
+pub(super) const NO_WORD: &str = "wanted string or table";
+
 /// Reads ``unknown field `x`, expected one of `a`, `b` ``; serde's only way to tell.
 pub(super) fn unknown(message: &str) -> Option<Unknown> {
     let (kind, rest) = match message.strip_prefix("unknown field `") {
@@ -40,6 +43,9 @@ pub(super) fn reworded(message: &str) -> String {
     if message.ends_with("untagged enum HeaderSource") {
         return String::from("expected the header's value, or `{ env = \"VARIABLE\" }`");
     }
+    if message == NO_WORD {
+        return String::from("expected one of some words, in quotes");
+    }
     for opening in ["invalid type: ", "invalid value: "] {
         let Some(rest) = message.strip_prefix(opening) else {
             continue;
@@ -63,6 +69,7 @@ pub(super) fn reworded(message: &str) -> String {
             "a map" => "a table",
             "a boolean" => "`true` or `false`",
             "f64" | "f32" => "a number",
+            "i64" | "i32" => "a whole number",
             "u64" | "u32" | "u16" | "u8" | "usize" => "a whole number, 0 or more",
             other if other.starts_with("struct ") => "a table",
             other => other,

@@ -12,10 +12,10 @@ use std::process::ExitCode;
 use haft::prompt::{Context, Prompt, RenderError};
 
 use crate::arguments::{PromptCommand, RenderArguments};
-use crate::config::{PromptConfig, build_prompt, without_models};
+use crate::config::{Complaint, PromptConfig, build_prompt, not_rendered, without_models};
 use crate::failure::Failure;
 use crate::text::{nearest, one_line};
-use crate::toolbox::Toolbox;
+use crate::toolbox::{Toolbox, note};
 
 /// Performs it.
 pub(crate) async fn perform(command: PromptCommand) -> Result<ExitCode, Box<dyn Error>> {
@@ -29,8 +29,18 @@ async fn render(arguments: &RenderArguments) -> Result<ExitCode, Box<dyn Error>>
     let config = resolved.prompt.take().ok_or_else(no_prompt)?;
     let prompt = built(&config, Toolbox::of(resolved)?).await?;
     let context = context(&prompt, &config, arguments)?;
+    let placeholders = prompt.placeholders();
+    let given = arguments.param.iter().map(|(name, _)| name.as_str());
+    for name in given.filter(|name| !placeholders.contains(name)) {
+        let shown = one_line(name, 64);
+        note(&match nearest(name, placeholders.iter().copied()) {
+            Some(near) => format!("nothing uses `--param {shown}`: did you mean `{near}`?"),
+            None => format!("nothing uses `--param {shown}`: no text has a placeholder `${shown}`"),
+        });
+    }
     if let Some(key) = &arguments.section {
-        let read = prompt.read(key, &context).map_err(|it| refused(&it))?;
+        let read = prompt.read(key, &context);
+        let read = read.map_err(|it| refused(&config, &it))?;
         page::read(&read, arguments.json)?;
         return Ok(if read.is_success {
             ExitCode::SUCCESS
@@ -38,7 +48,8 @@ async fn render(arguments: &RenderArguments) -> Result<ExitCode, Box<dyn Error>>
             ExitCode::FAILURE
         });
     }
-    let rendered = prompt.render(&context).map_err(|it| refused(&it))?;
+    let rendered = prompt.render(&context);
+    let rendered = rendered.map_err(|it| refused(&config, &it))?;
     page::rendered(&prompt, &rendered, arguments.json)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -98,12 +109,14 @@ fn no_prompt() -> Failure {
     )
 }
 
-fn refused(error: &RenderError) -> Failure {
-    let failure = Failure::mistake(error.to_string());
+/// Why it is not rendered, at its place.
+fn refused(config: &PromptConfig, error: &RenderError) -> Complaint {
+    let complaint = not_rendered(config, error);
     match error {
-        RenderError::UnknownPlaceholder { name, .. } => failure.remedy(format!(
-            "say it with `--param {name}=VALUE`, or in `[prompt.params]` of the configuration"
+        RenderError::UnknownPlaceholder { name, .. } => complaint.remedy(format!(
+            "say it with `--param {name}=VALUE`, or in `[prompt.params]` of the configuration: \
+             `{name} = \"…\"`"
         )),
-        _ => failure,
+        _ => complaint,
     }
 }

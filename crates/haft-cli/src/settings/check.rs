@@ -6,10 +6,15 @@ use std::process::ExitCode;
 
 use haft::json;
 use haft::models::process_environment;
+use haft::prompt::Context;
 use owo_colors::OwoColorize;
 
 use crate::arguments::ConfigArguments;
-use crate::config::{Complaint, Flags, PromptConfig, Resolved, Source, Variables, resolve};
+use crate::catalogue::hosted_here;
+use crate::config::{
+    Complaint, Flags, PromptConfig, Resolved, Source, Variables, build_prompt, check_tools,
+    not_rendered, resolve,
+};
 use crate::terminal::print_json;
 use crate::text::{counted, printable};
 
@@ -17,7 +22,23 @@ fn read(arguments: &ConfigArguments) -> Result<(Source, Resolved), Complaint> {
     let source = Source::named_or_usual(arguments.from.config.as_deref())?;
     let variables = Variables::from_environment(std::env::vars_os())?;
     let config = resolve(&source, &variables, Flags::default(), &process_environment)?;
+    if let Some(prompt) = &config.prompt {
+        check_prompt(prompt, &config)?;
+    }
     Ok((source, config))
+}
+
+/// Whether it can be rendered. Tools of MCP servers are taken to be there: nobody is asked.
+fn check_prompt(prompt: &PromptConfig, config: &Resolved) -> Result<(), Complaint> {
+    let context = Context::new().params(prompt.params.clone());
+    let rendered = build_prompt(prompt, None)?.render(&context);
+    rendered.map_err(|error| not_rendered(prompt, &error))?;
+    // Folders that cannot be searched are told where they are used.
+    let Ok(own) = hosted_here(config.search_files.clone(), &config.data_dir) else {
+        return Ok(());
+    };
+    let servers: Vec<_> = config.mcp.iter().map(|it| it.label.as_str()).collect();
+    check_tools(prompt, &own.catalog.snapshot(), &servers)
 }
 
 pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Error>> {

@@ -3,7 +3,7 @@
 //! Which keys there are and what holds where nobody says anything stands in the template of
 //! `haft init`, which a test keeps complete and true.
 
-use haft::Value;
+use haft::{LoopOptions, Value};
 use serde_json::Map;
 use toml::Table;
 
@@ -56,7 +56,10 @@ pub(super) fn settings(file: &Table, name: &str, variables: &Variables) -> Vec<S
         } else if let Some(value) = of_file(file, &path) {
             (value, Origin::File(name.to_owned()))
         } else {
-            (known.default?, Origin::Default)
+            let default = known
+                .default
+                .or_else(|| dependent(file, variables, &path))?;
+            (default, Origin::Default)
         };
         Some(Setting {
             value: harmless(&known.key, value),
@@ -66,6 +69,37 @@ pub(super) fn settings(file: &Table, name: &str, variables: &Variables) -> Vec<S
         })
     });
     settings.collect()
+}
+
+/// What holds where nobody says anything, if that depends on another key.
+fn dependent(file: &Table, variables: &Variables, path: &[&str]) -> Option<toml::Value> {
+    if path != ["loop", "max_result_bytes"] {
+        return None;
+    }
+    let spills = ["loop", "spill_bytes"];
+    let spills = of_variable(variables, &spills).is_some() || of_file(file, &spills).is_some();
+    let options = LoopOptions {
+        spill_bytes: spills.then_some(1),
+        ..LoopOptions::default()
+    };
+    let limit = i64::try_from(options.result_limit()).ok()?;
+    Some(toml::Value::Integer(limit))
+}
+
+/// The `[[prompt.section]]` entries of the file.
+pub(super) fn sections(file: &Table) -> Vec<Table> {
+    let prompt = file.get("prompt").and_then(toml::Value::as_table);
+    let sections = prompt.and_then(|it| it.get("section"));
+    let sections = sections.and_then(toml::Value::as_array);
+    let sections = sections.into_iter().flatten();
+    let sections = sections.filter_map(toml::Value::as_table);
+    sections.cloned().collect()
+}
+
+/// Whether the file has this table and nothing in it, which means something all the same.
+pub(super) fn is_bare(file: &Table, name: &str) -> bool {
+    let table = file.get(name).and_then(toml::Value::as_table);
+    table.is_some_and(Table::is_empty)
 }
 
 /// The `[[model]]` entries of the file, without what may be secret.
@@ -311,6 +345,39 @@ mod tests {
             ]
         );
         assert_eq!(shown("", &[]), Vec::<String>::new());
+    }
+
+    /// What has no value at all is not there: none of these has an effect then.
+    #[test]
+    fn every_option_of_the_loop_that_has_an_effect_is_shown() {
+        let settings = settings(&Table::new(), "haft.toml", &Variables::none());
+        let shown = |table: &str, key: &str| {
+            let mut settings = settings.iter();
+            settings.any(|it| it.table == table && it.key == key)
+        };
+        let options = serde_json::to_value(LoopOptions::default()).unwrap();
+        for (key, value) in options.as_object().unwrap() {
+            match value {
+                Value::Null => {}
+                Value::Object(nested) => {
+                    let table = format!("loop.{key}");
+                    for key in nested.keys() {
+                        assert!(shown(&table, key), "{table}.{key}");
+                    }
+                }
+                _ => assert!(shown("loop", key), "loop.{key}"),
+            }
+        }
+        assert!(shown("loop", "max_result_bytes") && shown("loop", "defer"));
+        let file = "[loop]\nspill_bytes = 10\ndefer_above = 3\n";
+        let told = self::settings(
+            &toml::from_str(file).unwrap(),
+            "haft.toml",
+            &Variables::none(),
+        );
+        let limit = told.iter().find(|it| it.key == "max_result_bytes").unwrap();
+        assert_eq!(limit.value.as_integer(), Some(64 << 20));
+        assert!(told.iter().any(|it| it.key == "defer_above"));
     }
 
     #[test]

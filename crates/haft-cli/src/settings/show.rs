@@ -25,6 +25,8 @@ pub(super) fn show(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Erro
     let file: Table = toml::from_str(&source.text)?;
     let settings = effective::settings(&file, &source.name, &variables);
     let models = effective::models(&file);
+    let sections = effective::sections(&file);
+    let has_bare_gateway = effective::is_bare(&file, "gateway");
     if arguments.json {
         let mut told = json!({});
         for setting in &settings {
@@ -40,6 +42,15 @@ pub(super) fn show(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Erro
             .into_iter()
             .map(|it| value_of(&toml::Value::Table(it)));
         told["model"] = models.collect::<Vec<Value>>().into();
+        if !sections.is_empty() {
+            let sections = sections
+                .into_iter()
+                .map(|it| value_of(&toml::Value::Table(it)));
+            told["prompt"]["section"] = sections.collect::<Vec<Value>>().into();
+        }
+        if has_bare_gateway {
+            told["gateway"] = json!({});
+        }
         for server in &checked.mcp {
             let keys = effective::server(&file, server.label.as_str());
             let value = keys.map_or_else(|| json!({}), |it| value_of(&toml::Value::Table(it)));
@@ -67,10 +78,18 @@ pub(super) fn show(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Erro
             _ => writeln!(out, "{line} {}", comment.cyan())?,
         }
     }
-    for model in models {
-        writeln!(out, "\n{}", "[[model]]".bold())?;
-        // The name first; the rest by name.
-        let (names, rest): (Vec<_>, Vec<_>) = model.iter().partition(|(key, _)| *key == "name");
+    if has_bare_gateway {
+        let gateway = format!("{:<COMMENT_COLUMN$}", "[gateway]");
+        let comment = format!("# {}", printable(&source.name));
+        writeln!(out, "\n{} {}", gateway.bold(), comment.cyan())?;
+    }
+    let entries = sections.iter().map(|it| ("[[prompt.section]]", it));
+    let entries = entries.chain(models.iter().map(|it| ("[[model]]", it)));
+    for (heading, entry) in entries {
+        writeln!(out, "\n{}", heading.bold())?;
+        // What it is called first; the rest by name.
+        let is_name = |key: &str| key == "name" || key == "key";
+        let (names, rest): (Vec<_>, Vec<_>) = entry.iter().partition(|(key, _)| is_name(key));
         for (key, value) in names.into_iter().chain(rest) {
             writeln!(out, "{key} = {}", printable(&written(value)))?;
         }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use haft::{Annotations, ToolDefinition, ToolName, Value, json};
+use haft::{Annotations, LoopOptions, ToolDefinition, ToolName, Value, json};
 
 use super::{Toolbox, note};
 use crate::arguments::WhichTools;
@@ -14,14 +14,23 @@ use crate::text::one_line;
 /// How many descriptions' characters are read of a foreign tool.
 const MAX_DESCRIPTION: usize = 64 * 1024;
 
-/// The tools that somebody wants to know about, each name once.
-pub(super) async fn of(which: &WhichTools) -> Result<Vec<Arc<ToolDefinition>>, Box<dyn Error>> {
+/// The tools that somebody wants to know about.
+pub(super) struct LookedAt {
+    /// Each name once.
+    pub(super) tools: Vec<Arc<ToolDefinition>>,
+    /// What the configuration says of runs with them; nothing of definitions in files.
+    pub(super) options: Option<LoopOptions>,
+}
+
+pub(super) async fn of(which: &WhichTools) -> Result<LookedAt, Box<dyn Error>> {
     let mut tools: Vec<Arc<ToolDefinition>> = Vec::new();
+    let mut options = None;
     if which.files.is_empty() {
         let toolbox = Toolbox::open(&which.from)?;
         let toolbox = toolbox.with_tools_of(None).await?;
         toolbox.close().await;
         tools.extend(toolbox.catalog().list());
+        options = Some(toolbox.options);
     }
     for file in &which.files {
         let read = read(file)?;
@@ -32,11 +41,12 @@ pub(super) async fn of(which: &WhichTools) -> Result<Vec<Arc<ToolDefinition>>, B
     tools.retain(|tool| seen.insert(tool.name().clone()));
     if tools.len() < all {
         let left_out = all - tools.len();
-        note(&format!(
-            "{left_out} tools were left out: another bears their name"
-        ));
+        note(&match left_out {
+            1 => String::from("1 tool was left out: another bears its name"),
+            many => format!("{many} tools were left out: another bears their name"),
+        });
     }
-    Ok(tools)
+    Ok(LookedAt { tools, options })
 }
 
 /// The definitions of a file: a JSON list, an object with `tools`, or one object in each line; as MCP

@@ -8,10 +8,12 @@ mod arguments;
 mod call;
 mod cost;
 mod definitions;
+mod holding;
 mod search;
 mod show;
 
 pub(crate) use self::call::ByHand;
+use self::holding::{Held, Holding};
 
 use std::error::Error;
 use std::io::{self, Write as _};
@@ -103,6 +105,11 @@ impl Toolbox {
         self.pool.close().await;
     }
 
+    /// What holds for its tools, as they are now.
+    fn holding(&self) -> Holding {
+        Holding::of(&self.options, &self.catalog().list())
+    }
+
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.tools.catalog
     }
@@ -135,15 +142,16 @@ fn type_of(tool: &ToolDefinition) -> String {
 }
 
 /// The definition, and what stands beside it.
-fn json_of(tool: &ToolDefinition) -> Value {
+fn json_of(tool: &ToolDefinition, held: &Held) -> Value {
     let mut json = tool.to_json();
     json["type"] = type_of(tool).into();
     json["kind"] = tool.kind().to_string().into();
+    json["holding"] = held.json();
     json
 }
 
 /// Says beside the rest what is not as it should be.
-fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     // Whether somebody reads along changes nothing.
     let _ = writeln!(io::stderr(), "note: {}", printable(text));
 }
@@ -153,12 +161,15 @@ async fn list(arguments: &ListToolsArguments) -> Result<ExitCode, Box<dyn Error>
     let toolbox = toolbox.with_tools_of(None).await?;
     toolbox.close().await;
     let tools = toolbox.catalog().list();
+    let holding = toolbox.holding();
     if arguments.json {
-        let list: Vec<Value> = tools.iter().map(|tool| json_of(tool)).collect();
+        let list = tools.iter().map(|tool| json_of(tool, &holding.tool(tool)));
+        let list: Vec<Value> = list.collect();
         print_json(&list)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = anstream::stdout().lock();
+    let mut held_back = Vec::new();
     for tool in &tools {
         let name = one_line(tool.name().as_str(), 64);
         let kind = one_line(&type_of(tool), 64);
@@ -166,12 +177,28 @@ async fn list(arguments: &ListToolsArguments) -> Result<ExitCode, Box<dyn Error>
         // Names of MCP tools are longer than haft's own, and all but never short.
         let (name, kind) = (format!("{name:<14}"), format!("{kind:<20}"));
         let gap = if name.ends_with(' ') { "" } else { "  " };
-        writeln!(out, "{}{gap}{}{brief}", name.cyan(), kind.dimmed())?;
+        let held = holding.tool(tool);
+        let mark = if held.is_held { "  (held back)" } else { "" };
+        writeln!(
+            out,
+            "{}{gap}{}{brief}{}",
+            name.cyan(),
+            kind.dimmed(),
+            mark.dimmed()
+        )?;
+        if held.is_held && !held_back.contains(&held.because) {
+            held_back.push(held.because);
+        }
     }
     let mut words = String::from(
         "requests name them by type, as in `\"tools\": [{\"type\": \"haft:clock\"}]`; `haft tools show \
          NAME` tells more, `haft tools call NAME` calls one",
     );
+    if !held_back.is_empty() {
+        let because = held_back.join("; ");
+        words =
+            format!("{words}\nheld back until the model finds them with `search_tools`: {because}");
+    }
     if !toolbox.has_search {
         words = format!("{words}\n`{SEARCH}` is not there: {NO_FOLDERS}");
     }

@@ -11,7 +11,7 @@ use super::definitions;
 use crate::arguments::SearchToolsArguments;
 use crate::failure::Failure;
 use crate::terminal::print_json;
-use crate::text::one_line;
+use crate::text::{counted, one_line};
 use crate::tokens;
 
 pub(super) async fn search(arguments: &SearchToolsArguments) -> Result<ExitCode, Box<dyn Error>> {
@@ -24,8 +24,8 @@ pub(super) async fn search(arguments: &SearchToolsArguments) -> Result<ExitCode,
             .remedy("say what the tool should do")
             .into());
     }
-    let tools = definitions::of(&arguments.which).await?;
-    let index = SearchIndex::of(tools);
+    let looked_at = definitions::of(&arguments.which).await?;
+    let index = SearchIndex::of(looked_at.tools);
     let request =
         SearchRequest::of(arguments.queries.iter().cloned()).k(usize::from(arguments.limit));
     let answer = index
@@ -58,11 +58,11 @@ fn page(answer: &SearchAnswer) -> io::Result<()> {
             why.dimmed()
         )?;
     }
-    let total = answer.total_tools;
+    let total = counted(answer.total_tools as u64, "tool");
     let words = match answer.hits.len() {
-        0 => format!("nothing fits among {total} tools: say it with other words"),
-        found if answer.exhausted => format!("{found} of {total} tools; nothing else fits"),
-        found => format!("{found} of {total} tools; `--limit` shows more"),
+        0 => format!("nothing fits among {total}: say it with other words"),
+        found if answer.exhausted => format!("{found} of {total}; nothing else fits"),
+        found => format!("{found} of {total}; `--limit` shows more"),
     };
     writeln!(io::stderr(), "{words}")
 }

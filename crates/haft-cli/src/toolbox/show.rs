@@ -8,7 +8,7 @@ use std::time::Duration;
 use haft::{ToolDefinition, ToolKind, Value};
 use owo_colors::OwoColorize;
 
-use super::{Toolbox, json_of, type_of};
+use super::{Held, Toolbox, json_of, type_of};
 use crate::arguments::ShowToolArguments;
 use crate::terminal::print_json;
 use crate::text::{one_line, printable, spoken};
@@ -21,16 +21,22 @@ pub(super) async fn show(arguments: &ShowToolArguments) -> Result<ExitCode, Box<
     let toolbox = toolbox.with_tools_of(Some(&arguments.name)).await?;
     toolbox.close().await;
     let tool = toolbox.find(&arguments.name)?;
+    let held = toolbox.holding().tool(&tool);
     if arguments.json {
-        print_json(&json_of(&tool))?;
+        print_json(&json_of(&tool, &held))?;
     } else {
         let mut out = anstream::stdout().lock();
-        page(&mut out, &tool, toolbox.options.tool_timeout)?;
+        page(&mut out, &tool, &held, toolbox.options.tool_timeout)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(out: &mut impl Write, tool: &ToolDefinition, usual: Duration) -> io::Result<()> {
+fn page(
+    out: &mut impl Write,
+    tool: &ToolDefinition,
+    held: &Held,
+    usual: Duration,
+) -> io::Result<()> {
     writeln!(out, "{}", tool.name().as_str().bold())?;
     let description = printable(
         tool.description()
@@ -46,6 +52,12 @@ fn page(out: &mut impl Write, tool: &ToolDefinition, usual: Duration) -> io::Res
     };
     field("type", &type_of(tool))?;
     field("runs", &runs(tool.kind()))?;
+    let shown = if held.is_held {
+        "held back until the model finds it"
+    } else {
+        "in every request"
+    };
+    field("shown", &format!("{shown}: {}", held.because))?;
     let annotations = tool.annotations();
     let says = [
         (annotations.read_only, "changes nothing"),

@@ -12,6 +12,7 @@ fn same(n: usize) -> Vec<crate::script::Reply> {
         .collect()
 }
 
+/// R13
 #[tokio::test]
 async fn repeated_calls_are_warned_of_twice_and_then_end_the_run() {
     let outcome = Run::new(Script::new(same(6)))

@@ -41,6 +41,7 @@ fn by_default() -> LoopOptions {
     LoopOptions::default()
 }
 
+/// R7, R24
 #[tokio::test]
 async fn unknown_tools_and_broken_arguments() {
     let deep = format!(r#"{{"text":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
@@ -90,6 +91,7 @@ async fn unknown_tools_and_broken_arguments() {
     }
 }
 
+/// R24
 #[tokio::test]
 async fn empty_blank_and_null_arguments_are_no_arguments() {
     for arguments in ["", "  ", "null", "{}"] {
@@ -99,6 +101,7 @@ async fn empty_blank_and_null_arguments_are_no_arguments() {
     }
 }
 
+/// R9
 #[tokio::test]
 async fn arguments_are_never_coerced() {
     let numbers = ToolDefinition::builder("x")
@@ -190,6 +193,7 @@ fn promising(strict_output: bool) -> (std::sync::Arc<dyn haft_core::ToolObject>,
     (breaks_its_word, options)
 }
 
+/// R41
 #[tokio::test]
 async fn a_result_that_breaks_its_schema_is_an_error_where_that_is_demanded() {
     let (tool, options) = promising(true);
@@ -201,6 +205,7 @@ async fn a_result_that_breaks_its_schema_is_an_error_where_that_is_demanded() {
     assert_eq!(status, CallStatus::InvalidOutput);
 }
 
+/// R41
 #[tokio::test]
 async fn a_result_that_breaks_its_schema_is_delivered_and_marked_otherwise() {
     let (tool, options) = promising(false);

@@ -78,6 +78,7 @@ async fn every_answer_says_what_it_cost_and_who_gave_it() {
     assert_eq!(told, [(12, other, id), (23, None, None)]);
 }
 
+/// R10
 #[tokio::test]
 async fn there_is_one_tool_invoked_per_tool_message() {
     let panics = tool("panics", |_| panic!("boom"));
@@ -124,6 +125,66 @@ async fn there_is_one_tool_invoked_per_tool_message() {
     );
 }
 
+/// R10: what opens a section and what comes too early count like any other call.
+#[tokio::test]
+async fn there_is_one_tool_invoked_per_call_that_opens_something() {
+    use haft_catalog::prompt::{PromptTemplate, Section, Visibility};
+    let prompt = PromptTemplate::<String>::new("test", "opened")
+        .section(
+            Section::new("ref", "Reference")
+                .body("All.")
+                .summary("Some.")
+                .visibility(Visibility::Summary)
+                .tool(tool("late", |_| Ok(haft_core::ToolOutput::empty()))),
+        )
+        .build()
+        .unwrap();
+    let read = r#"{"section_key":"ref"}"#;
+    let replies = || {
+        [
+            calls([
+                ("a", "read_section", read),
+                ("b", "late", "{}"),
+                ("c", "read_section", r#"{"section_key":"no"}"#),
+                ("d", "read_section", "{}"),
+            ]),
+            calls([("e", "late", "{}")]),
+            says("done"),
+        ]
+    };
+    let fixed = Script::with_capabilities(replies(), haft_core::Capabilities::default());
+    for model in [Script::new(replies()), fixed] {
+        let mut run = Run::new(model).prompt(&prompt).user("go").start().unwrap();
+        let (mut invoked, mut messages) = (Vec::new(), Vec::new());
+        while let Some(event) = run.next().await {
+            match event.kind {
+                EventKind::ToolInvoked {
+                    call_id, success, ..
+                } => invoked.push((call_id, success)),
+                EventKind::ItemAdded {
+                    item: Item::FunctionCallOutput(output),
+                    ..
+                } => messages.push(output.call_id),
+                _ => {}
+            }
+        }
+        invoked.sort();
+        assert_eq!(messages, ["a", "b", "c", "d", "e"]);
+        let expected = [
+            ("a", true),
+            ("b", false),
+            ("c", false),
+            ("d", false),
+            ("e", true),
+        ];
+        assert_eq!(
+            invoked,
+            expected.map(|(id, success)| (id.to_owned(), success))
+        );
+    }
+}
+
+/// R33
 #[tokio::test]
 async fn callbacks_hear_in_event_order_and_before_anything_of_the_batch_runs() {
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -166,6 +227,7 @@ async fn callbacks_hear_in_event_order_and_before_anything_of_the_batch_runs() {
     );
 }
 
+/// R36
 #[tokio::test]
 async fn progress_is_told_and_never_part_of_the_conversation() {
     let working = dynamic_tool(

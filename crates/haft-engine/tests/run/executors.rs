@@ -37,6 +37,7 @@ fn script(name: &'static str, arguments: &'static str) -> Script {
     Script::new([calls([("a", name, arguments)]), says("done")])
 }
 
+/// R32
 #[tokio::test]
 async fn the_bindings_own_tool_goes_first() {
     let outcome = Run::new(script("echo", r#"{"text":"own"}"#))
@@ -48,6 +49,7 @@ async fn the_bindings_own_tool_goes_first() {
     assert_eq!(texts(&outcome), ["own"]);
 }
 
+/// R32
 #[tokio::test]
 async fn then_the_executors_in_their_order() {
     let outcome = Run::new(script("db_read", "{}"))
@@ -61,6 +63,7 @@ async fn then_the_executors_in_their_order() {
     assert_eq!(texts(&outcome), ["db_ ran db_read as a"]);
 }
 
+/// R32
 #[tokio::test]
 async fn then_the_caller() {
     let outcome = Run::new(script("ask", "{}"))

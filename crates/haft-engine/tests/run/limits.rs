@@ -1,14 +1,16 @@
 //! Every limit ends a run with its own name.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft_core::{Cancel, Item, ModelOptions, ToolChoice};
+use haft_core::{Cancel, Item, ModelOptions, ToolChoice, ToolOutput};
 use haft_engine::{
     End, IncompleteReason, LoopDetection, LoopOptions, Outcome, Run, RunError, RunPhase,
 };
 
 use crate::script::{Reply, Script, calling, calls, says, says_for};
-use crate::tools::{echo, sleeper};
+use crate::tools::{echo, sleeper, tool};
 use crate::{outputs, texts};
 
 fn incomplete(outcome: &Outcome) -> (IncompleteReason, &str) {
@@ -43,6 +45,7 @@ async fn at_the_round_limit_the_model_gets_one_last_turn_without_tools() {
     assert_eq!(last.tools.len(), 1);
 }
 
+/// R13
 #[tokio::test]
 async fn the_default_is_ten_rounds() {
     let mut replies: Vec<_> = (0..11)
@@ -143,6 +146,7 @@ async fn calls_that_never_ran_do_not_count_for_the_limit() {
     assert!(outcome.is_completed());
 }
 
+/// R8
 #[tokio::test]
 async fn a_token_budget_is_summed_over_all_answers() {
     let costly = |id: &str| Reply::Answer(calling([(id, "echo", "{}")]).with_usage(10, 5));
@@ -227,6 +231,32 @@ async fn the_deadline_inside_a_tool_ends_the_run() {
     assert!(texts(&outcome)[0].starts_with("Tool 'sleep' timed out after 1"));
     assert_eq!(texts(&outcome)[1], "ok");
     assert!(outcome.session.conversation().verify().is_ok());
+}
+
+/// R12: a handler that nothing can stop has used up the time of the one behind it.
+#[tokio::test]
+async fn no_handler_begins_behind_the_deadline() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&ran);
+    let counting = tool("count", move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        Ok(ToolOutput::empty())
+    });
+    let stubborn = tool("stubborn", |_| {
+        std::thread::sleep(Duration::from_millis(1200));
+        Ok(ToolOutput::text("at last"))
+    });
+    let model = Script::new([calls([("a", "stubborn", "{}"), ("b", "count", "{}")])]);
+    let outcome = Run::new(model)
+        .tools([stubborn, counting])
+        .max_parallel(1)
+        .time_limit(Duration::from_millis(1050))
+        .user("go")
+        .await
+        .unwrap();
+    assert_eq!(incomplete(&outcome).0, IncompleteReason::TimeLimit);
+    assert_eq!(ran.load(Ordering::SeqCst), 0);
+    assert_eq!(texts(&outcome)[1], "Not executed: deadline exceeded.");
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ mod executors;
 mod finding;
 mod hostile;
 mod journal;
+mod later;
 mod limits;
 mod one_shot;
 mod parallel;

@@ -125,6 +125,7 @@ async fn a_pick_shows_tools_in_full_from_the_next_request_on_in_their_place() {
     assert_eq!(first.description(), Some("Does bash."));
 }
 
+/// R17
 #[tokio::test]
 async fn a_pick_of_nothing_is_an_error_that_says_what_there_is() {
     let model = Script::new([
@@ -229,6 +230,7 @@ async fn picks_end_with_the_answer_unless_they_are_kept() {
     }
 }
 
+/// R27
 #[tokio::test]
 async fn picks_of_one_conversation_are_not_those_of_another() {
     let model = Script::new([
@@ -321,6 +323,7 @@ async fn injected_tools_are_shown_in_full_behind_pick_tools() {
     );
 }
 
+/// R38
 #[tokio::test]
 async fn the_host_picks_between_runs() {
     let binding = Catalog::new().snapshot().bind().without_tools();

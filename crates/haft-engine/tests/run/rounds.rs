@@ -18,6 +18,7 @@ async fn an_answer_without_calls_is_the_end() {
     assert_eq!(model.received().len(), 1);
 }
 
+/// R18
 #[tokio::test]
 async fn results_go_back_to_the_model_with_the_ids_of_their_calls() {
     let model = Script::new([
@@ -55,6 +56,7 @@ async fn text_beside_calls_is_kept_in_order() {
     assert_eq!(outcome.items[1].kind(), "function_call");
 }
 
+/// R26
 #[tokio::test]
 async fn the_usage_of_a_run_is_the_sum_of_all_its_requests() {
     let model = Script::new([
@@ -73,6 +75,7 @@ async fn the_usage_of_a_run_is_the_sum_of_all_its_requests() {
     assert_eq!(outcome.usage, expected);
 }
 
+/// R25
 #[tokio::test]
 async fn a_stream_without_usage_ends_normally() {
     let outcome = Run::new(Script::new([says("x")])).user("hi").await.unwrap();
@@ -81,6 +84,7 @@ async fn a_stream_without_usage_ends_normally() {
     assert_eq!(outcome.usage.requests, 1);
 }
 
+/// R34
 #[tokio::test]
 async fn every_call_of_a_run_is_listed_refused_and_failed_ones_too() {
     let failing = tool("fail", |_| Ok(ToolOutput::failure("no luck")));
@@ -121,6 +125,7 @@ async fn every_call_of_a_run_is_listed_refused_and_failed_ones_too() {
     assert_eq!(outputs(&outcome.items).len(), 5);
 }
 
+/// R11
 #[tokio::test]
 async fn message_and_value_of_a_result_both_reach_the_model() {
     let both = tool("both", |_| {
@@ -172,6 +177,7 @@ async fn a_conversation_goes_on_with_the_next_run() {
     assert_eq!(model.received()[1].conversation.len(), 3);
 }
 
+/// R29
 #[tokio::test]
 async fn a_history_with_orphans_or_gaps_is_refused_before_anything_is_sent() {
     let model = Script::new([]);
@@ -191,6 +197,7 @@ async fn an_empty_conversation_is_refused() {
     assert!(matches!(refused, Err(RunError::NothingToAnswer)));
 }
 
+/// R20
 #[tokio::test]
 async fn the_list_of_tools_is_the_same_in_every_request() {
     let model = Script::new([

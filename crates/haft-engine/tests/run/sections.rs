@@ -64,6 +64,7 @@ async fn told(run: Run) -> (haft_engine::Outcome, Vec<RunEvent>) {
     (stream.finish().await, events)
 }
 
+/// R4, R5, R37
 #[tokio::test]
 async fn reading_injects_the_sections_tools_and_keeps_the_list() {
     let model = Script::new([
@@ -122,6 +123,7 @@ async fn reading_injects_the_sections_tools_and_keeps_the_list() {
     assert_eq!(value["expanded_tools"], json!(["search", "cite"]));
 }
 
+/// R4, R6
 #[tokio::test]
 async fn a_model_that_cannot_take_new_tools_is_started_anew_with_the_whole_history() {
     let model = fixed([
@@ -227,6 +229,7 @@ async fn a_tool_called_with_the_read_that_brings_it_comes_with_the_next_turn() {
     );
 }
 
+/// R1, R3
 #[tokio::test]
 async fn unknown_and_disabled_sections_look_alike() {
     let model = Script::new([
@@ -281,6 +284,7 @@ async fn the_next_run_offers_what_was_opened_without_telling_again() {
     )));
 }
 
+/// R38
 #[tokio::test]
 async fn the_host_opens_and_closes_sections_between_runs() {
     let set = |path: &str, visibility| VisibilityChange::SetVisibilityOverride {
@@ -317,6 +321,7 @@ async fn the_host_opens_and_closes_sections_between_runs() {
     assert_eq!(names(&model.received()[1]), ["read_section"]);
 }
 
+/// R6, R22
 #[tokio::test]
 async fn a_restart_runs_the_rest_of_the_turn_first_and_counts_as_no_new_run() {
     let model = fixed([

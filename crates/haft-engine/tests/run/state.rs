@@ -42,6 +42,7 @@ fn note(name: &str, milliseconds: u64) -> Arc<dyn ToolObject> {
     })
 }
 
+/// R16
 #[tokio::test(start_paused = true)]
 async fn a_failed_call_is_undone_without_touching_its_siblings() {
     let state = notes();

@@ -33,6 +33,7 @@ async fn tools_run_first_and_then_the_answer_is_read() {
     assert!(outcome.is_completed());
 }
 
+/// R35
 #[tokio::test]
 async fn a_wrong_answer_is_asked_for_again_with_what_is_wrong() {
     let model = Script::new([says(r#"{"city":"Oslo"}"#), says("cold"), says(GOOD)]);
@@ -47,6 +48,7 @@ async fn a_wrong_answer_is_asked_for_again_with_what_is_wrong() {
     assert!(complaint.contains("missing field 'degrees'"), "{complaint}");
 }
 
+/// R35
 #[tokio::test]
 async fn after_three_wrong_answers_the_run_fails_and_keeps_the_text() {
     let model = Script::new([says("no"), says("no"), says("cold")]);

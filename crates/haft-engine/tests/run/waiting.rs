@@ -127,6 +127,7 @@ async fn only_a_bad_function_call_does_not_wait() {
     assert!(outcome.unwrap().is_completed());
 }
 
+/// R41
 #[tokio::test]
 async fn outputs_must_answer_exactly_the_open_calls() {
     let model = Script::new([calls([("a", "ask", "{}"), ("b", "ask", "{}")])]);

@@ -272,6 +272,7 @@ mod tests {
         json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/missing"}}})
     }
 
+    /// R14
     #[test]
     fn each_tool_is_serialised_once_and_the_list_once() {
         let before = WRITTEN.load(Ordering::Relaxed);

@@ -12,7 +12,9 @@
 //! - Only required arguments are filled, and only with what the message holds: numbers in order,
 //!   quoted strings, members of an enumeration, words after `in`, `for`, `to` and the like.
 //! - What cannot be found is named, and the call is not made. Nothing is ever made up.
-//! - There is one round of calls per message of the user, then an answer.
+//! - Where no tool fits and tools can be searched for, it searches once, in the words of the message,
+//!   and goes on with what it is offered then.
+//! - Beside that there is one round of calls per message of the user, then an answer.
 //! - A token is four bytes; an answer that is longer than allowed breaks off there.
 //!
 //! It must never answer by chance, reach out, or pass itself off as a language model.
@@ -24,6 +26,7 @@ mod parts;
 mod plan;
 mod prompt;
 mod schema;
+mod searching;
 mod strings;
 
 pub use answer::NOTICE;

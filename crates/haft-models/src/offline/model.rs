@@ -8,7 +8,8 @@ use haft_core::{
 use serde_json::Value;
 
 use super::answer::{Asked, noticed, word_pieces};
-use super::plan::plan;
+use super::plan::{Searched, plan};
+use super::searching::is_search;
 
 /// About so many bytes make a token.
 const BYTES_PER_TOKEN: usize = 4;
@@ -57,11 +58,12 @@ impl OfflineModel {
 
     fn answer(request: &ModelRequest) -> ModelResponse {
         let asked = Asked::read(&request.conversation);
-        let items = if !asked.calls.is_empty() {
+        let searched = searched(request, &asked);
+        let items = if let (Some(searched), Some(text)) = (searched, &asked.text) {
+            act(request, text, searched)
+        } else if !asked.calls.is_empty() {
             // One round of calls per message of the user: now it answers, whatever came of them.
             vec![Item::assistant(asked.report())]
-        } else if let Some(text) = &asked.text {
-            act(request, text)
         } else {
             let words = "There is no message of the user to answer.".to_owned();
             vec![Item::assistant(noticed([words]))]
@@ -79,9 +81,23 @@ impl OfflineModel {
     }
 }
 
+/// Whether tools were searched for; none if anything else was called since the message.
+fn searched(request: &ModelRequest, asked: &Asked<'_>) -> Option<Searched> {
+    let offered = || {
+        let tools = request.tools.iter();
+        tools.map(|tool| tool.definition().name().as_str())
+    };
+    let mut calls = asked.calls.iter();
+    match asked.calls.len() {
+        0 => Some(Searched::NotYet),
+        _ if calls.all(|(call, _)| is_search(&call.name, offered())) => Some(Searched::Already),
+        _ => None,
+    }
+}
+
 /// The calls that a message asks for, and what keeps others from being made.
-fn act(request: &ModelRequest, text: &str) -> Vec<Item> {
-    let plan = plan(request, text);
+fn act(request: &ModelRequest, text: &str, searched: Searched) -> Vec<Item> {
+    let plan = plan(request, text, searched);
     let mut items = Vec::new();
     if !plan.obstacles.is_empty() {
         items.push(Item::assistant(noticed(plan.obstacles)));

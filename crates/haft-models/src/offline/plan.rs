@@ -11,6 +11,7 @@ use super::arguments::fill;
 use super::parts::parts;
 use super::prompt::Prompt;
 use super::schema::{Kind, kind_of, required};
+use super::searching::{is_search, search};
 
 /// At most so many calls in one answer.
 const MAX_CALLS: usize = 16;
@@ -34,14 +35,36 @@ pub(super) struct Call {
 
 type Tool = Arc<ToolDefinition>;
 
+/// Whether tools were searched for since the message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Searched {
+    NotYet,
+    Already,
+}
+
 /// Reads what a message asks for, under the request's tool choice.
-pub(super) fn plan(request: &ModelRequest, text: &str) -> Plan {
-    let offered: Vec<Tool> = request
+pub(super) fn plan(request: &ModelRequest, text: &str, searched: Searched) -> Plan {
+    let all: Vec<Tool> = request
         .tools
         .iter()
         .map(|tool| Arc::clone(tool.definition()))
         .collect();
+    let names = || all.iter().map(|tool| tool.name().as_str());
     let choice = request.tool_choice.clone().unwrap_or_default();
+    let is_demanded =
+        |name: &str| matches!(&choice, ToolChoice::Function(demanded) if demanded == name);
+    let (finders, offered): (Vec<Tool>, Vec<Tool>) = all.iter().cloned().partition(|tool| {
+        let name = tool.name().as_str();
+        is_search(name, names()) && !is_demanded(name)
+    });
+    let finder = finders.first().filter(|_| {
+        searched == Searched::NotYet
+            && !matches!(&choice, ToolChoice::None | ToolChoice::Function(_))
+    });
+    let by_search = |finder: &Tool| Plan {
+        calls: vec![search(finder, text)],
+        obstacles: Vec::new(),
+    };
     let tools: Vec<Tool> = match &choice {
         ToolChoice::None => Vec::new(),
         ToolChoice::Auto | ToolChoice::Required => offered.clone(),
@@ -50,9 +73,17 @@ pub(super) fn plan(request: &ModelRequest, text: &str) -> Plan {
         ToolChoice::Allowed(allowed) => named(&offered, &allowed.names),
     };
     if tools.is_empty() {
+        if let Some(finder) = finder {
+            return by_search(finder);
+        }
+        let obstacle = if searched == Searched::Already {
+            "No tool was found that fits the message.".to_owned()
+        } else {
+            nothing_to_call(&choice, &offered)
+        };
         return Plan {
             calls: Vec::new(),
-            obstacles: vec![nothing_to_call(&choice, &offered)],
+            obstacles: vec![obstacle],
         };
     }
     let prompt = Prompt::read(text);
@@ -62,6 +93,11 @@ pub(super) fn plan(request: &ModelRequest, text: &str) -> Plan {
     } else {
         by_parts(&prompt, &tools)
     };
+    if let (Some(finder), []) = (finder, plan.calls.as_slice())
+        && plan.obstacles.is_empty()
+    {
+        return by_search(finder);
+    }
     if plan.calls.is_empty() && (is_forced || choice.demands_call()) {
         plan = demanded(&prompt, &tools);
     }

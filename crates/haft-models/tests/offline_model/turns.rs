@@ -7,7 +7,9 @@ use haft_core::{
 use haft_models::offline::NOTICE;
 use serde_json::json;
 
-use super::{all, call, calls, calls_of, events, request, respond, text_of, tool};
+use super::{
+    Tool, add, all, call, calls, calls_of, clock, events, request, respond, text_of, tool, weather,
+};
 
 #[tokio::test]
 async fn the_tool_whose_words_occur_is_called() {
@@ -271,4 +273,48 @@ async fn an_answer_breaks_off_at_the_token_limit() {
     };
     assert_eq!(call.arguments, "{\"cit");
     assert_eq!(call.status, Some(ItemStatus::Incomplete));
+}
+
+/// A tool that searches, as the loop offers it.
+fn search() -> Tool {
+    let query = json!({"query": {"type": "string"}});
+    tool("search_tools", "Find tools by what they should do.", query)
+}
+
+#[tokio::test]
+async fn where_nothing_fits_it_searches_and_calls_what_it_finds() {
+    let question = "What's the weather in Oslo?";
+    let query = call("search_tools", json!({"query": question}));
+    assert_eq!(calls(vec![search()], question).await, [query.clone()]);
+    // A tool that fits is called at once, and one that lacks something is no reason to search.
+    let oslo = call("get_weather", json!({"city": "Oslo"}));
+    let both = vec![weather(), search()];
+    assert_eq!(calls(both.clone(), question).await, [oslo.clone()]);
+    assert_eq!(calls(both.clone(), "How is the weather?").await, []);
+    let others = vec![add(), clock(), search()];
+    assert_eq!(calls(others, question).await, [query]);
+
+    let searched = |found: &str| {
+        Conversation::from_iter([
+            Item::user(question),
+            Item::function_call("s", "search_tools", r#"{"query":"weather"}"#),
+            Item::function_call_output("s", found),
+        ])
+    };
+    let next = ModelRequest {
+        conversation: searched("get_weather: The weather in a city"),
+        tools: both.into_iter().collect(),
+        ..ModelRequest::default()
+    };
+    assert_eq!(calls_of(&respond(next).await), [oslo]);
+    let nothing = ModelRequest {
+        conversation: searched("No tool found."),
+        tools: [search()].into_iter().collect(),
+        ..ModelRequest::default()
+    };
+    let answer = respond(nothing).await;
+    assert_eq!(
+        text_of(&answer),
+        format!("No tool was found that fits the message.\n{NOTICE}")
+    );
 }

@@ -27,6 +27,7 @@ fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
     (id.into(), name.into(), arguments.into())
 }
 
+/// R23
 #[tokio::test]
 async fn interleaved_pieces_are_sorted_by_index() {
     let calls = assembled(&[

@@ -30,6 +30,7 @@ fn binding(ran: &Arc<AtomicUsize>) -> Binding {
     builder.build().unwrap()
 }
 
+/// R40
 #[tokio::test]
 async fn hydrated_calls_come_back_from_every_adapter_and_nothing_runs() {
     each(streamed(), |case| async move {

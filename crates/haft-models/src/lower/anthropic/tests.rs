@@ -237,6 +237,7 @@ fn what_cannot_be_sent_is_an_error_before_anything_is() {
     assert_eq!(error.code.as_deref(), Some("unsupported_content"));
 }
 
+/// R14
 #[test]
 fn each_item_and_each_tool_is_rendered_once() {
     let mut request = request(None, &["a", "b"]);

@@ -244,6 +244,7 @@ mod tests {
         pub(super) static RENDERED: Cell<usize> = const { Cell::new(0) };
     }
 
+    /// R14, R20
     #[test]
     fn each_item_is_rendered_once_over_all_turns_and_the_prefix_stays() {
         let extra = Map::new();

@@ -222,6 +222,7 @@ fn a_longer_conversation_repeats_the_shorter_one() {
     }
 }
 
+/// R14
 #[test]
 fn each_item_and_each_tool_is_rendered_once() {
     let request = request(None);
