@@ -8,8 +8,9 @@ use haft_core::{
 use serde_json::{Map, Value, json};
 
 use super::check::call_of;
+use super::marks::{CALL, TURN, WRITTEN};
 use super::questions::{Fate, Questions};
-use super::searches::{WRITTEN, found, searches};
+use super::searches::{found, searches};
 use super::{Record, ToolNames};
 use crate::error::ApiError;
 use crate::mcp;
@@ -369,13 +370,6 @@ fn turn_of(members: &Map<String, Value>) -> Option<u64> {
     let told = members.get("provenance").and_then(|told| told.get("turn"));
     told.or_else(|| members.get(TURN)).and_then(Value::as_u64)
 }
-
-/// Marks in stored calls which turn of their response they belong to; clients do not see it.
-pub(crate) const TURN: &str = "haft_turn";
-
-/// Marks in stored calls of MCP servers what id the model knows them by, so that it reads the same
-/// again; clients do not see it. Always beside [`TURN`].
-pub(crate) const CALL: &str = "haft_call_id";
 
 fn call(call_id: &str, name: &str, arguments: String) -> FunctionCall {
     FunctionCall {

@@ -5,6 +5,7 @@
 
 mod check;
 mod expand;
+mod marks;
 mod questions;
 mod searches;
 mod unsaid;
@@ -17,10 +18,10 @@ use haft_core::{Item, StoredItem};
 use crate::error::{ApiError, ErrorCode};
 
 pub(crate) use check::{call_of, verify};
-pub(crate) use expand::{CALL, Expanded, TURN, expand};
+pub(crate) use expand::{Expanded, expand};
+pub(crate) use marks::{CALL, DEFERRAL, FOUND, TURN, WRITTEN, is_mark};
 pub(crate) use questions::not_found;
-pub(crate) use searches::{FOUND, WRITTEN};
-pub(crate) use unsaid::{DEFERRAL, Unsaid, take_unsaid};
+pub(crate) use unsaid::{Unsaid, take_unsaid};
 
 /// What the model calls tools that items name in the client's words.
 pub(crate) trait ToolNames {

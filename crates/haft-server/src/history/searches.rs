@@ -6,13 +6,8 @@ use std::collections::{HashMap, VecDeque};
 use haft_core::Item;
 use serde_json::{Map, Value};
 
-use super::{CALL, Record, ToolNames};
-
-/// What the model read of a search, kept with the stored item; clients do not see it.
-pub(crate) const FOUND: &str = "haft_found";
-
-/// The arguments of a search as the model wrote them, kept with the stored item; clients do not see them.
-pub(crate) const WRITTEN: &str = "haft_written";
+use super::marks::{CALL, FOUND};
+use super::{Record, ToolNames};
 
 /// What a model reads of a search that found nothing (`dynamic-tools.md` §8.1, word for word).
 const NOTHING: &str = "No tool found.";

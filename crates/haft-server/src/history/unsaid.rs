@@ -3,9 +3,7 @@
 use haft_core::Item;
 use serde::{Deserialize, Serialize};
 
-/// Marks the last item of a stored response with what its conversation has to remember; clients do not see
-/// it.
-pub(crate) const DEFERRAL: &str = "haft_deferral";
+use super::marks::DEFERRAL;
 
 /// What a conversation remembers of tools that were held back without a word.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

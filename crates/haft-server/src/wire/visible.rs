@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::request::Include;
-use crate::history::{CALL, DEFERRAL, FOUND, TURN, WRITTEN};
+use crate::history::is_mark;
 
 /// A stored item as its owner sees it; the bytes of the store where nothing has to change.
 pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawValue> {
@@ -32,12 +32,7 @@ pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawVa
 
 /// Makes an item what its owner may see; `id` is its id if it does not say one itself.
 pub(crate) fn make_visible(item: &mut Map<String, Value>, id: &str, include: Include) {
-    if item.shift_remove(TURN).is_some() {
-        for mark in [CALL, FOUND, WRITTEN] {
-            item.shift_remove(mark);
-        }
-    }
-    item.shift_remove(DEFERRAL);
+    item.retain(|key, _| !is_mark(key));
     if item.get("type").is_none_or(Value::is_null) {
         item.insert(String::from("type"), "message".into());
     }
@@ -108,9 +103,9 @@ struct Glance<'j> {
     namespace: Option<&'j RawValue>,
     #[serde(borrow, default, deserialize_with = "even_null")]
     created_by: Option<&'j RawValue>,
-    /// [`TURN`]
+    /// [`TURN`](crate::history::TURN)
     haft_turn: Option<IgnoredAny>,
-    /// [`DEFERRAL`]
+    /// [`DEFERRAL`](crate::history::DEFERRAL)
     haft_deferral: Option<IgnoredAny>,
 }
 

@@ -3,7 +3,9 @@
 mod automatic;
 mod chains;
 mod choices;
+mod costs;
 mod explicit;
+mod forged;
 
 use haft_core::{Item, ModelRequest};
 use serde_json::{Value, json};
