@@ -5,6 +5,7 @@
 //! order of everything follows from the order of the run's events alone.
 
 mod answer;
+mod behind;
 mod dialect;
 mod event;
 mod frame;

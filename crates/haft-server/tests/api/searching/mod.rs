@@ -6,6 +6,7 @@ mod choices;
 mod costs;
 mod explicit;
 mod forged;
+mod order;
 
 use haft_core::{Item, ModelRequest};
 use serde_json::{Value, json};
