@@ -95,7 +95,7 @@ impl Plan {
         let takes_images = entry.model.capabilities().image_input;
         let expanded = expand(&records, &toolkit, takes_images)?;
         verify(&expanded.answered(), &records)?;
-        toolkit.load_called(calls(&expanded.items));
+        toolkit.load_called(calls(&expanded));
         let questions = app.keys.question_ids(caller.owner.as_str());
         let questions = questions.at(request.tools.iter().chain(&loaded).filter_map(place_of));
         let allowed = allowed(&expanded, &toolkit, &questions)?;
@@ -344,10 +344,11 @@ fn check_count(
     Err(ApiError::new(ErrorCode::InvalidValue, message).at(param))
 }
 
-/// The names of tools that were called, in order.
-fn calls(items: &[Item]) -> impl Iterator<Item = &str> {
-    items.iter().filter_map(|item| match item {
-        Item::FunctionCall(call) => Some(call.name.as_str()),
+/// The names of tools that were called, as far as the client knows, in order.
+fn calls(expanded: &Expanded) -> impl Iterator<Item = &str> {
+    let is_seen = |call_id: &String| !expanded.unseen.contains(call_id);
+    expanded.items.iter().filter_map(move |item| match item {
+        Item::FunctionCall(call) if is_seen(&call.call_id) => Some(call.name.as_str()),
         _ => None,
     })
 }

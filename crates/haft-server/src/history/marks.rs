@@ -17,6 +17,9 @@ pub(crate) const WRITTEN: &str = "haft_written";
 /// What the conversation of a stored response has to remember of searches that nobody saw; on its last item.
 pub(crate) const DEFERRAL: &str = "haft_deferral";
 
+/// The calls that nobody saw, beside the item that they stand in front of or behind.
+pub(crate) const UNSEEN: &str = "haft_unseen";
+
 /// What the names of all of these begin with.
 const OWN: &str = "haft_";
 

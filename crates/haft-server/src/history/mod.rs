@@ -9,6 +9,7 @@ mod marks;
 mod questions;
 mod searches;
 mod unsaid;
+mod unseen;
 
 #[cfg(test)]
 mod tests;
@@ -19,9 +20,10 @@ use crate::error::{ApiError, ErrorCode};
 
 pub(crate) use check::{call_of, verify};
 pub(crate) use expand::{Expanded, expand};
-pub(crate) use marks::{CALL, DEFERRAL, FOUND, TURN, WRITTEN, is_mark};
+pub(crate) use marks::{CALL, DEFERRAL, FOUND, TURN, UNSEEN, WRITTEN, is_mark};
 pub(crate) use questions::not_found;
 pub(crate) use unsaid::{Unsaid, take_unsaid};
+pub(crate) use unseen::{Unseen, UnseenCall};
 
 /// What the model calls tools that items name in the client's words.
 pub(crate) trait ToolNames {

@@ -14,6 +14,7 @@ mod items;
 mod searching;
 mod snapshot;
 mod translator;
+mod unseen;
 
 #[cfg(test)]
 mod legal;

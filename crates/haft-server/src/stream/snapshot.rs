@@ -17,6 +17,7 @@ use super::event::WireEvent;
 use super::items::{HostedCall, OutputItem};
 use super::searching::Search;
 use super::translator::{Output, Running, Translator};
+use super::unseen::Calls;
 use crate::history::Unsaid;
 use crate::wire::{ResponseResource, ResponseStatus};
 
@@ -39,6 +40,8 @@ pub(crate) struct Snapshot {
     waiting: Vec<(Option<String>, Item)>,
     #[serde(default)]
     behind: Vec<Behind>,
+    #[serde(default)]
+    calls: Calls,
     #[serde(default)]
     cut_calls: HashSet<String>,
     #[serde(default)]
@@ -71,6 +74,7 @@ impl Translator {
                 .map(|(id, item)| (id.map(str::to_owned), item.clone()))
                 .collect(),
             behind: self.behind.clone(),
+            calls: self.calls.clone(),
             cut_calls: self.cut_calls.clone(),
             unsaid: self.unsaid.clone(),
             pending: self.pending.clone(),
@@ -111,6 +115,7 @@ impl Translator {
             translator.has_answer = snapshot.has_answer;
             translator.has_run_tools = snapshot.has_run_tools;
             translator.behind = snapshot.behind;
+            translator.calls = snapshot.calls;
             translator.cut_calls = snapshot.cut_calls;
             translator.wait_again(snapshot.waiting);
         }

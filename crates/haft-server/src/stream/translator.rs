@@ -25,6 +25,7 @@ use super::event::{WireEvent, Writer};
 use super::items::{self, HostedCall, OutputItem, Piece, Place};
 use super::searching::Search;
 use super::snapshot::Snapshot;
+use super::unseen::Calls;
 
 pub(crate) use super::items::Shown;
 
@@ -79,6 +80,8 @@ pub(crate) struct Translator {
     pub(super) loaded: Vec<String>,
     /// What became of calls that wait behind them.
     pub(super) behind: Vec<Behind>,
+    /// The calls, for those among them that nobody sees.
+    pub(super) calls: Calls,
     /// The calls of the last answer that the token limit fell into.
     pub(super) cut_calls: HashSet<String>,
     /// What is to be remembered of searches that nobody sees.
@@ -184,6 +187,7 @@ impl Translator {
             searches: HashMap::new(),
             loaded: Vec::new(),
             behind: Vec::new(),
+            calls: Calls::default(),
             cut_calls: HashSet::new(),
             pending: HashMap::new(),
             unexecuted: Vec::new(),
@@ -275,6 +279,7 @@ impl Translator {
                 let closed = self.answer.cut(ItemStatus::Completed, &mut self.writer);
                 self.keep(closed);
                 self.put_away = None;
+                self.place_unseen();
                 self.show_unexecuted();
                 self.turn = turn;
                 self.has_answer = false;
@@ -424,7 +429,11 @@ impl Translator {
     }
 
     fn item_added(&mut self, item: Item) {
+        if let Item::FunctionCallOutput(output) = &item {
+            self.call_answered(output);
+        }
         match item {
+            Item::FunctionCall(call) => self.call_made(call),
             // The host complains about an answer: it was not valid and nobody saw it.
             Item::Message(message) if message.role != Role::Assistant => {
                 self.answer.drop_waiting();
@@ -587,6 +596,7 @@ impl Translator {
     }
 
     fn terminal(mut self, kind: &'static str) -> Finished {
+        self.note_unseen();
         let mut items: Vec<OutputItem> = self.output.items.drain(..).flatten().collect();
         if let (Some(last), Some(unsaid)) = (items.last_mut(), &self.unsaid) {
             last.json[DEFERRAL] = json!(unsaid);

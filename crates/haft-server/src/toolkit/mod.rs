@@ -203,8 +203,11 @@ impl Toolkit {
             return;
         }
         for name in names {
-            let name = ToolName::import(name);
-            if !self.loaded.contains(&name) {
+            // What is not held back stays where it is.
+            let mut tools = self.binding.tools_for_llm();
+            let tool = tools.find(|tool| tool.name().as_str() == name);
+            if let Some(tool) = tool.filter(|tool| self.is_held(tool)) {
+                let name = tool.name().clone();
                 self.loaded.push(name);
             }
         }

@@ -105,6 +105,8 @@ struct Glance<'j> {
     created_by: Option<&'j RawValue>,
     /// [`TURN`](crate::history::TURN)
     haft_turn: Option<IgnoredAny>,
+    /// [`UNSEEN`](crate::history::UNSEEN)
+    haft_unseen: Option<IgnoredAny>,
     /// [`DEFERRAL`](crate::history::DEFERRAL)
     haft_deferral: Option<IgnoredAny>,
 }
@@ -122,7 +124,8 @@ impl<'j> Glance<'j> {
     }
 
     fn is_visible_as_it_is(&self, include: Include) -> bool {
-        let is_marked = self.haft_turn.is_some() || self.haft_deferral.is_some();
+        let marks = [&self.haft_turn, &self.haft_unseen, &self.haft_deferral];
+        let is_marked = marks.into_iter().any(Option::is_some);
         let has_head = self.id.is_some() && self.status.is_some() && !is_marked;
         let content = self.content.map_or("", RawValue::get);
         let nullable = [

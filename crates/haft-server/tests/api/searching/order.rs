@@ -1,11 +1,14 @@
 //! The model reads again what it has read: the bytes of a request of the next response begin with those of the
 //! last request of the one before.
 
-use haft_models::testing::{ScriptedCall, calls, say};
+use haft_engine::{Backoff, LoopOptions};
+use haft_models::testing::{ScriptedCall, ScriptedServer, Step, call, calls, say};
+use haft_models::{Anthropic, CapabilityOverrides};
 use serde_json::{Value, json};
 
+use super::automatic::sixty;
 use super::{query, tools};
-use crate::support::{BACKENDS, Served, backend, item_types, last};
+use crate::support::{BACKENDS, Served, Setup, backend, item_types, last};
 use crate::tools::echo;
 
 fn made(call_id: &str, name: &str, arguments: Value) -> ScriptedCall {
@@ -150,4 +153,95 @@ async fn a_search_stays_where_the_model_made_it() {
             }
         }
     }
+}
+
+/// A model whose provider takes references to tools.
+fn referring(server: &ScriptedServer) -> Setup {
+    let overrides = CapabilityOverrides {
+        tool_references: Some(true),
+        ..CapabilityOverrides::default()
+    };
+    let model = Anthropic::new("backend-model").base_url(&server.url());
+    Setup::of(model.api_key("secret-key").with_capabilities(overrides))
+}
+
+/// The same chain at every backend; the last also where tools are referred to.
+async fn assert_chain_begins_with_itself(tools: &Value, steps: &[Step]) {
+    let last = steps.len();
+    for which in 0..=BACKENDS.len() {
+        let script = steps.iter().cloned().chain([say("two")]);
+        let server = backend(script).await;
+        let setup = match BACKENDS.get(which) {
+            Some(kind) => kind.setup(&server),
+            None => referring(&server),
+        };
+        let setup = setup.tools([echo("echo").0]).options(|options| {
+            options.loop_options = LoopOptions {
+                retry: Backoff::none(),
+                defer_above: Some(50),
+                ..LoopOptions::default()
+            };
+        });
+        let served = setup.serve().await;
+        let told = first(&served, tools, false).await;
+        let text = served.stored(&told["id"]).await.to_string();
+        assert!(
+            !text.contains("\"haft_unseen") && !text.contains("\"haft_deferral"),
+            "{text}"
+        );
+        second(&served, tools, &told, Way::Chain, user()).await;
+        let received = server.received();
+        let what = format!("{which}");
+        assert_begins_with(&received[last - 1].body, &received[last].body, &what);
+        if which == BACKENDS.len() {
+            let tools = received[last].body["tools"].to_string();
+            assert!(tools.contains("defer_loading"), "{tools}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_found_with_a_word_is_read_again_as_it_was() {
+    let steps = [call("search_tools", query("book a flight")), say("one")];
+    assert_chain_begins_with_itself(&tools(), &steps).await;
+}
+
+#[tokio::test]
+async fn what_was_found_without_a_word_is_read_again_as_it_was() {
+    let mut tools = sixty();
+    tools
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"type": "haft:echo"}));
+    let echoing = json!({"text": "x"});
+    let found = [
+        call("search_tools", query("book a flight")),
+        calls([
+            made("a", "search_tools", query("select:echo")),
+            made("b", "search_tools", query("play a song")),
+        ]),
+        calls([
+            made("c", "echo", echoing.clone()),
+            made("d", "search_tools", query("waters plants")),
+            made("e", "echo", echoing),
+        ]),
+        say("one"),
+    ];
+    assert_chain_begins_with_itself(&tools, &found).await;
+}
+
+#[tokio::test]
+async fn calls_that_came_to_nothing_are_read_again_as_they_were() {
+    let steps = [
+        // It says not what for.
+        call("search_tools", json!({})),
+        // It is not there, and this one was not found.
+        calls([
+            made("a", "nobody", json!({})),
+            made("b", "play_music", json!({})),
+        ]),
+        say("one"),
+    ];
+    assert_chain_begins_with_itself(&tools(), &steps).await;
+    assert_chain_begins_with_itself(&sixty(), &steps).await;
 }
