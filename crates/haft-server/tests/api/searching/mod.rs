@@ -7,6 +7,7 @@ mod costs;
 mod explicit;
 mod forged;
 mod order;
+mod words;
 
 use haft_core::{Item, ModelRequest};
 use serde_json::{Value, json};
