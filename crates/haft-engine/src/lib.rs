@@ -41,7 +41,7 @@ pub use answer::OnMismatch;
 pub use detect::{LoopDetection, LoopDetector};
 pub use disclosure::{
     HostError, ReadSectionResult, ToolFinder, VisibilityChange, is_held_back, search_tool_name,
-    search_tools_definition,
+    search_tools_definition, search_tools_described,
 };
 pub use driver::Step;
 pub use event::{EventKind, RunContext, RunEvent};

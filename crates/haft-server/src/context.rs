@@ -61,7 +61,14 @@ impl App {
             let items = items.ok_or_else(|| conversation_not_found(id).at("conversation"))?;
             context.inherited = records(&items)?;
         }
-        let mut pieces = self.with_words(|words| inherited_pieces(&context.inherited, words))?;
+        let inherited_by = match request.conversation {
+            Some(_) => "conversation",
+            None => "previous_response_id",
+        };
+        let pieces = |records: &[Record]| {
+            self.with_words(|words| inherited_pieces(records, inherited_by, words))
+        };
+        let mut all = pieces(&context.inherited)?;
         for item in request.input.iter().flatten() {
             match item {
                 InputItem::Item(record) => {
@@ -72,7 +79,7 @@ impl App {
                         param: Some(record.param.clone()),
                     };
                     context.input.push(record.clone());
-                    pieces.push(Piece {
+                    all.push(Piece {
                         tools,
                         ..Piece::new(record)
                     });
@@ -82,7 +89,7 @@ impl App {
                         .referenced(caller, id, param, &context.inherited)
                         .await?;
                     context.input.push(item.clone());
-                    pieces.extend(self.with_words(|words| inherited_pieces(&[item], words))?);
+                    all.extend(pieces(&[item])?);
                 }
                 InputItem::CompactionTrigger => context.compacts_now = true,
             }
@@ -94,12 +101,9 @@ impl App {
                 owner: &caller.owner,
                 words,
                 passes_foreign: model.reads_compaction(),
-                inherited_by: match request.conversation {
-                    Some(_) => "conversation",
-                    None => "previous_response_id",
-                },
+                inherited_by,
             };
-            unfold(pieces, &by)
+            unfold(all, &by)
         })?;
         Ok(context)
     }
@@ -197,7 +201,11 @@ impl Context {
 }
 
 /// Stored items, with the tools that they load.
-fn inherited_pieces(records: &[Record], words: &Vocabulary<'_>) -> Result<Vec<Piece>, ApiError> {
+fn inherited_pieces(
+    records: &[Record],
+    inherited_by: &str,
+    words: &Vocabulary<'_>,
+) -> Result<Vec<Piece>, ApiError> {
     let pieces = records.iter().map(|record| {
         let tools = match &record.item {
             Item::Other(members)
@@ -211,7 +219,7 @@ fn inherited_pieces(records: &[Record], words: &Vocabulary<'_>) -> Result<Vec<Pi
             _ => None,
         };
         let tools = tools.unwrap_or(Value::Array(Vec::new()));
-        let place = record.param.as_deref().unwrap_or("previous_response_id");
+        let place = record.param.as_deref().unwrap_or(inherited_by);
         let mut record = record.clone();
         let unsaid = take_unsaid(&mut record.item);
         Ok(Piece {

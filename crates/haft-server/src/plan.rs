@@ -76,7 +76,7 @@ impl Plan {
     ) -> Result<(Box<Self>, Box<Translator>), ApiError> {
         let entry = app.models.find(request.model.as_deref())?;
         let loaded = context.loaded();
-        let mut toolkit = Toolkit::build(&Ingredients {
+        let ingredients = Ingredients {
             tools: &request.tools,
             loaded: &loaded,
             choice: &request.tool_choice,
@@ -87,13 +87,15 @@ impl Plan {
             options: &app.options.loop_options,
             context_tokens: entry.model.capabilities().context_tokens,
             unsaid: context.unsaid(),
-        })?;
+        };
+        check_count(&ingredients, app.options.limits.max_tools, request)?;
+        let mut toolkit = Toolkit::build(&ingredients)?;
         let records = context.pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
         let takes_images = entry.model.capabilities().image_input;
         let expanded = expand(&records, &toolkit, takes_images)?;
         verify(&expanded.answered(), &records)?;
-        toolkit.load_called(calls(&expanded.items));
+        toolkit.load_called(calls(&expanded));
         let questions = app.keys.question_ids(caller.owner.as_str());
         let questions = questions.at(request.tools.iter().chain(&loaded).filter_map(place_of));
         let allowed = allowed(&expanded, &toolkit, &questions)?;
@@ -209,8 +211,14 @@ impl Plan {
     fn fixed_tokens(&self) -> u64 {
         let instructions = self.instructions.as_deref().map_or(0, tokens_of);
         let queued: u64 = self.queued.iter().map(tokens_of_item).sum();
-        let note = self.toolkit.search_note.as_deref().map_or(0, tokens_of);
-        instructions + queued + note + tokens_of_tools(self.toolkit.shown_at_first())
+        let is_native = self.model.capabilities().native_deferred_loading;
+        let search = match self.toolkit.search {
+            // Its provider has a search of its own.
+            Search::Client | Search::Unsaid if is_native => None,
+            _ => self.toolkit.search_definition(),
+        };
+        let tools = self.toolkit.shown_at_first().chain(&search);
+        instructions + queued + tokens_of_tools(tools)
     }
 
     /// As much of a conversation as fits into the model: the oldest turns go if the request lets
@@ -315,10 +323,33 @@ impl Plan {
     }
 }
 
-/// The names of tools that were called, in order.
-fn calls(items: &[Item]) -> impl Iterator<Item = &str> {
-    items.iter().filter_map(|item| match item {
-        Item::FunctionCall(call) => Some(call.name.as_str()),
+/// Refuses more tools than a request may have, also if they came one after the other.
+fn check_count(
+    ingredients: &Ingredients<'_>,
+    most: usize,
+    request: &CreateRequest,
+) -> Result<(), ApiError> {
+    let count = ingredients.count();
+    if count <= most {
+        return Ok(());
+    }
+    let param = match (&request.conversation, &request.previous_response_id) {
+        (Some(_), _) => "conversation",
+        (None, Some(_)) => "previous_response_id",
+        (None, None) => "input",
+    };
+    let message = format!(
+        "the tools of this request and those that its conversation has loaded are {count} together, and may be \
+         {most}: send fewer, or begin anew without the items that load them"
+    );
+    Err(ApiError::new(ErrorCode::InvalidValue, message).at(param))
+}
+
+/// The names of tools that were called, as far as the client knows, in order.
+fn calls(expanded: &Expanded) -> impl Iterator<Item = &str> {
+    let is_seen = |call_id: &String| !expanded.unseen.contains(call_id);
+    expanded.items.iter().filter_map(move |item| match item {
+        Item::FunctionCall(call) if is_seen(&call.call_id) => Some(call.name.as_str()),
         _ => None,
     })
 }

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_core::{Owner, StoredResponse};
+use haft_core::{Owner, StoredItem, StoredResponse};
+use serde_json::{Value, json};
 
 use crate::access::{Pass, RunPermit};
 use crate::app::{App, Caller, store_failed};
 use crate::context::{Remembered, chain_records};
 use crate::durable::{Asked, Checkpoint, Durable};
 use crate::error::{ApiError, ErrorCode};
+use crate::history::is_mark;
 use crate::http::{Unadmitted, arrange, go_live, read};
 use crate::lifetime::stopped;
 use crate::live::LiveRun;
@@ -143,7 +145,7 @@ async fn plan_again(
         watch: app.watch.unasked(),
     };
     let items = orphan.input.iter();
-    let items = items.filter_map(|item| serde_json::from_str(item.json.get()).ok());
+    let items = items.filter_map(|item| as_sent(item).ok());
     let request = Arc::new(read(app, asked.body_with(items), Door::Http)?);
     let inherited = inherited(app, orphan, &caller).await?;
     let job = arrange(
@@ -155,6 +157,17 @@ async fn plan_again(
     )
     .await?;
     Ok((job, request.stream))
+}
+
+/// An item of the input as its client would send it: what this server noted in it is not read from requests.
+fn as_sent(item: &StoredItem) -> Result<Value, serde_json::Error> {
+    let json: Value = serde_json::from_str(item.json.get())?;
+    let mut members = json.as_object().into_iter().flatten();
+    Ok(if members.any(|(key, _)| is_mark(key)) {
+        json!({"type": "item_reference", "id": item.id})
+    } else {
+        json
+    })
 }
 
 /// What a response goes on from, also if somebody deleted that since: what continues it keeps it.

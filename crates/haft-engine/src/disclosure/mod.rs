@@ -13,7 +13,7 @@ mod section;
 mod toolset;
 
 pub use host::{HostError, VisibilityChange};
-pub use search::{ToolFinder, search_tools_definition};
+pub use search::{ToolFinder, search_tools_definition, search_tools_described};
 pub use section::ReadSectionResult;
 
 pub(crate) use memory::{Deferral, Picked};

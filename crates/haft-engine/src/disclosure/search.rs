@@ -57,7 +57,7 @@ pub(crate) fn search_tools(
     finder: Arc<dyn ToolFinder>,
     note: Option<&str>,
 ) -> Result<Arc<dyn ToolObject>, DefinitionError> {
-    let definition = definition(name.as_str(), note)?;
+    let definition = search_tools_described(name.as_str(), note)?;
     Ok(dynamic_tool(definition, move |arguments, context| {
         let finder = Arc::clone(&finder);
         async move { search(arguments, &*finder, &context).await }
@@ -66,10 +66,14 @@ pub(crate) fn search_tools(
 
 /// `search_tools` as models see it, for those who want to know what it costs.
 pub fn search_tools_definition() -> Result<Arc<ToolDefinition>, DefinitionError> {
-    definition(SEARCH_TOOLS, None)
+    search_tools_described(SEARCH_TOOLS, None)
 }
 
-fn definition(name: &str, note: Option<&str>) -> Result<Arc<ToolDefinition>, DefinitionError> {
+/// The same under another name, with a note behind its description: see [`Run::search_note`](crate::Run::search_note).
+pub fn search_tools_described(
+    name: &str,
+    note: Option<&str>,
+) -> Result<Arc<ToolDefinition>, DefinitionError> {
     let described = ToolDefinition::builder(name);
     let described = match note {
         None => described.description(DESCRIPTION),

@@ -164,16 +164,30 @@ pub(super) fn search(
             chosen
         }
     };
-    let limit = wanted.limit.unwrap_or(LIMIT).clamp(1, MAX_LIMIT);
-    let query: String = wanted.query.chars().take(MAX_QUERY_CHARS).collect();
-    let places = search.search(&query, &chosen, limit);
+    let limit = wanted.limit.unwrap_or(LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        let text = format!("`limit` is {limit}: ask for 1 to {MAX_LIMIT} tools");
+        return CallOutcome::error(text);
+    }
+    if wanted.query.chars().nth(MAX_QUERY_CHARS).is_some() {
+        let text = format!(
+            "`query` is longer than {MAX_QUERY_CHARS} characters: say in a few words what the tool should do"
+        );
+        return CallOutcome::error(text);
+    }
+    // One more than is shown tells whether there are more.
+    let places = search.search(&wanted.query, &chosen, limit + 1);
+    let has_more = places.len() > limit;
     let found: Vec<&ListedTool> = places
         .into_iter()
         .filter_map(|at| chosen.get(at).map(Arc::as_ref))
         .take(limit)
         .collect();
     let structured: Vec<Value> = found.iter().map(|it| entry(it, wanted.detail)).collect();
-    let structured = json!({"tools": structured, "total": chosen.len()});
+    let mut structured = json!({"tools": structured, "total": chosen.len()});
+    if has_more {
+        structured["has_more"] = true.into();
+    }
     if found.is_empty() {
         let text = format!(
             "nothing among {} tools fits; say it in other words. {}",
@@ -182,7 +196,12 @@ pub(super) fn search(
         );
         return CallOutcome::text(text).with_structured(structured);
     }
-    let lines: Vec<String> = found.iter().map(|it| line(it, wanted.detail)).collect();
+    let mut lines: Vec<String> = found.iter().map(|it| line(it, wanted.detail)).collect();
+    if has_more {
+        lines.push(format!(
+            "More tools fit than these {limit}: say more exactly what is needed, or raise `limit` (at most {MAX_LIMIT})."
+        ));
+    }
     let blank = if matches!(wanted.detail, Detail::Full) {
         "\n\n"
     } else {

@@ -94,7 +94,12 @@ async fn a_search_says_name_server_and_one_sentence() {
     });
     assert_eq!(brief.structured_content, Some(expected));
     let names = search(json!({"query": "order ware", "limit": 2, "detail": "names"})).await;
-    assert_eq!(text(&names), "shop__order_0\nshop__order_1");
+    let more = "More tools fit than these 2: say more exactly what is needed, or raise `limit` (at most 25).";
+    assert_eq!(
+        text(&names),
+        format!("shop__order_0\nshop__order_1\n{more}")
+    );
+    assert_eq!(names.structured_content.unwrap()["has_more"], true);
     let full = search(json!({"query": "echo", "limit": 1, "detail": "full"})).await;
     assert!(
         text(&full).contains(r#""text":{"type":"string"}"#),
@@ -105,11 +110,21 @@ async fn a_search_says_name_server_and_one_sentence() {
     // Eight without a word, never more than twenty-five.
     assert_eq!(found(&client, json!({"query": "shop"})).await.len(), 8);
     assert_eq!(
-        found(&client, json!({"query": "shop", "limit": 900}))
+        found(&client, json!({"query": "shop", "limit": 25}))
             .await
             .len(),
         25
     );
+    for limit in [0_u64, 26, 1_000_000_000_000] {
+        let refused = search(json!({"query": "shop", "limit": limit})).await;
+        assert_eq!(refused.is_error, Some(true));
+        let told = format!("`limit` is {limit}: ask for 1 to 25 tools");
+        assert_eq!(text(&refused), told);
+    }
+    let refused = search(json!({"query": "shop ".repeat(600_000)})).await;
+    assert_eq!(refused.is_error, Some(true));
+    let told = "`query` is longer than 1000 characters: say in a few words what the tool should do";
+    assert_eq!(text(&refused), told);
     // Only of one server, and the servers are named when there is none.
     let of_box = found(&client, json!({"query": "echo order", "server": "box"})).await;
     assert_eq!(of_box, ["box__echo"]);

@@ -20,15 +20,28 @@ pub(crate) fn verify(conversation: &Conversation, records: &[Record]) -> Result<
         HistoryError::DuplicateCall { call_id } => (ErrorCode::InvalidValue, call_id, false),
         _ => return Err(ApiError::new(ErrorCode::InvalidValue, error.to_string()).at("input")),
     };
-    let mut places = records.iter().rev().filter_map(|record| {
-        let (id, answers) = call_of(&record.item)?;
-        (id == call_id && answers == is_output).then_some(record.param.clone())?
-    });
+    let of_call = |record: &&Record| {
+        let item = call_of(&record.item);
+        item.is_some_and(|(id, answers)| id == call_id && answers == is_output)
+    };
+    let message = match records.iter().rev().find(of_call) {
+        Some(call) if code == ErrorCode::MissingToolOutput => {
+            // The output of a search is called after the search, and not after the call.
+            let answer = match call.item.kind() {
+                "tool_search_call" => "tool_search_output".to_owned(),
+                kind => format!("{kind}_output"),
+            };
+            format!("call `{call_id}` has no output: add a `{answer}` for it")
+        }
+        _ => error.to_string(),
+    };
+    let of_call = records.iter().rev().filter(of_call);
+    let mut places = of_call.filter_map(|record| record.param.clone());
     let param = match places.next() {
         Some(place) => format!("{place}.call_id"),
         None => "input".to_owned(),
     };
-    Err(ApiError::new(code, error.to_string()).at(param))
+    Err(ApiError::new(code, message).at(param))
 }
 
 /// The call that an item belongs to, and whether it is its output.

@@ -8,8 +8,10 @@ use haft_core::{
 use serde_json::{Map, Value, json};
 
 use super::check::call_of;
+use super::marks::{CALL, TURN, UNSEEN, WRITTEN};
 use super::questions::{Fate, Questions};
-use super::searches::{WRITTEN, found, searches};
+use super::searches::{found, names_in, searches};
+use super::unseen::{Unseen, UnseenCall, without_unseen};
 use super::{Record, ToolNames};
 use crate::error::ApiError;
 use crate::mcp;
@@ -43,6 +45,8 @@ pub(crate) struct Expanded {
     pub(crate) carried: Vec<Carried>,
     /// What is said behind their outputs.
     pub(crate) queued: Vec<Item>,
+    /// The ids of calls among them that the client was not told of.
+    pub(crate) unseen: HashSet<String>,
     /// Questions that nobody has answered. Their calls are left out.
     pub(crate) unanswered: Vec<String>,
 }
@@ -134,18 +138,25 @@ struct Expansion<'n> {
 
 impl Expansion<'_> {
     fn add(&mut self, at: usize, record: &Record) {
+        let unseen = Unseen::beside(&record.item);
+        self.add_unseen(unseen.before);
         match &record.item {
             Item::FunctionCall(call) => self.add_function_call(call),
-            Item::FunctionCallOutput(output) => {
-                self.close_turn();
-                self.expanded
-                    .items
-                    .push(Item::FunctionCallOutput(output.clone()));
-            }
             Item::Other(members) => self.add_other(at, record, members),
             item => {
                 self.close_turn();
-                self.expanded.items.push(item.clone());
+                self.expanded.items.push(without_unseen(item));
+            }
+        }
+        self.add_unseen(unseen.behind);
+    }
+
+    /// Calls that the client was not told of. An item that is there twice brings them once.
+    fn add_unseen(&mut self, calls: Vec<UnseenCall>) {
+        for UnseenCall { turn, call, output } in calls {
+            if self.expanded.unseen.insert(call.call_id.clone()) {
+                self.push_call(call, Some(turn));
+                self.outputs.push(output);
             }
         }
     }
@@ -156,6 +167,7 @@ impl Expansion<'_> {
         let namespace = namespace.as_ref().and_then(Value::as_str);
         call.name = self.names.client(namespace, &call.name);
         let turn = call.extra.shift_remove(TURN).and_then(|turn| turn.as_u64());
+        call.extra.shift_remove(UNSEEN);
         let is_cut = call.status == Some(ItemStatus::Incomplete);
         self.push_client_call(call, turn, is_cut);
     }
@@ -243,7 +255,7 @@ impl Expansion<'_> {
             | "mcp_approval_response" => {}
             _ => {
                 self.close_turn();
-                self.expanded.items.push(record.item.clone());
+                self.expanded.items.push(without_unseen(&record.item));
             }
         }
     }
@@ -264,8 +276,10 @@ impl Expansion<'_> {
         let call = call(call_id, &self.names.own_search(), arguments);
         let turn = turn_of(members);
         self.push_call(call, turn);
-        let found = found(output, self.names);
-        self.outputs.push(FunctionCallOutput::new(call_id, found));
+        let text = found(output, self.names);
+        let output =
+            FunctionCallOutput::new(call_id, text).referring_to(names_in(output, self.names));
+        self.outputs.push(output);
         if turn.is_none() {
             // What is called next may be what was found, which was not there before.
             self.close_turn();
@@ -369,13 +383,6 @@ fn turn_of(members: &Map<String, Value>) -> Option<u64> {
     let told = members.get("provenance").and_then(|told| told.get("turn"));
     told.or_else(|| members.get(TURN)).and_then(Value::as_u64)
 }
-
-/// Marks in stored calls which turn of their response they belong to; clients do not see it.
-pub(crate) const TURN: &str = "haft_turn";
-
-/// Marks in stored calls of MCP servers what id the model knows them by, so that it reads the same
-/// again; clients do not see it. Always beside [`TURN`].
-pub(crate) const CALL: &str = "haft_call_id";
 
 fn call(call_id: &str, name: &str, arguments: String) -> FunctionCall {
     FunctionCall {

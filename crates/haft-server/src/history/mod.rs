@@ -5,9 +5,11 @@
 
 mod check;
 mod expand;
+mod marks;
 mod questions;
 mod searches;
 mod unsaid;
+mod unseen;
 
 #[cfg(test)]
 mod tests;
@@ -17,10 +19,11 @@ use haft_core::{Item, StoredItem};
 use crate::error::{ApiError, ErrorCode};
 
 pub(crate) use check::{call_of, verify};
-pub(crate) use expand::{CALL, Expanded, TURN, expand};
+pub(crate) use expand::{Expanded, expand};
+pub(crate) use marks::{CALL, DEFERRAL, FOUND, TURN, UNSEEN, WRITTEN, is_mark};
 pub(crate) use questions::not_found;
-pub(crate) use searches::{FOUND, WRITTEN};
-pub(crate) use unsaid::{DEFERRAL, Unsaid, take_unsaid};
+pub(crate) use unsaid::{Unsaid, take_unsaid};
+pub(crate) use unseen::{Unseen, UnseenCall};
 
 /// What the model calls tools that items name in the client's words.
 pub(crate) trait ToolNames {

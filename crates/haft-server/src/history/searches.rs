@@ -6,13 +6,8 @@ use std::collections::{HashMap, VecDeque};
 use haft_core::Item;
 use serde_json::{Map, Value};
 
-use super::{CALL, Record, ToolNames};
-
-/// What the model read of a search, kept with the stored item; clients do not see it.
-pub(crate) const FOUND: &str = "haft_found";
-
-/// The arguments of a search as the model wrote them, kept with the stored item; clients do not see them.
-pub(crate) const WRITTEN: &str = "haft_written";
+use super::marks::{CALL, FOUND};
+use super::{Record, ToolNames};
 
 /// What a model reads of a search that found nothing (`dynamic-tools.md` §8.1, word for word).
 const NOTHING: &str = "No tool found.";
@@ -49,16 +44,19 @@ pub(super) fn found(output: &Map<String, Value>, names: &dyn ToolNames) -> Strin
     if let Some(text) = output.get(FOUND).and_then(Value::as_str) {
         return text.to_owned();
     }
-    let tools = output.get("tools").and_then(Value::as_array);
-    let mut lines = Vec::new();
-    for tool in tools.into_iter().flatten() {
-        lines.extend(called(tool, None, names));
-    }
+    let lines = names_in(output, names);
     let lines: Vec<_> = lines.iter().map(|name| names.found(name)).collect();
     match lines.as_slice() {
         [] => NOTHING.to_owned(),
         lines => lines.join("\n"),
     }
+}
+
+/// What the model calls the tools that a search here found.
+pub(super) fn names_in(output: &Map<String, Value>, names: &dyn ToolNames) -> Vec<String> {
+    let tools = output.get("tools").and_then(Value::as_array);
+    let tools = tools.into_iter().flatten();
+    tools.flat_map(|tool| called(tool, None, names)).collect()
 }
 
 /// What the model calls a tool, or those of a namespace or a server.

@@ -3,9 +3,8 @@
 use haft_core::Item;
 use serde::{Deserialize, Serialize};
 
-/// Marks the last item of a stored response with what its conversation has to remember; clients do not see
-/// it.
-pub(crate) const DEFERRAL: &str = "haft_deferral";
+use super::marks::DEFERRAL;
+use super::unseen::extra_of;
 
 /// What a conversation remembers of tools that were held back without a word.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -40,14 +39,6 @@ impl Unsaid {
 
 /// Takes what a stored item says about it: no model reads that.
 pub(crate) fn take_unsaid(item: &mut Item) -> Option<Unsaid> {
-    let members = match item {
-        Item::Message(message) => &mut message.extra,
-        Item::FunctionCall(call) => &mut call.extra,
-        Item::FunctionCallOutput(output) => &mut output.extra,
-        Item::Reasoning(reasoning) => &mut reasoning.extra,
-        Item::Other(members) => members,
-        _ => return None,
-    };
-    let unsaid = members.shift_remove(DEFERRAL)?;
+    let unsaid = extra_of(item)?.shift_remove(DEFERRAL)?;
     serde_json::from_value(unsaid).ok()
 }

@@ -47,6 +47,8 @@ struct Entry {
 enum State {
     Waiting,
     Open(OpenItem),
+    /// A search of this server that is not over: what the model wrote behind it waits.
+    Searching,
     /// Closed, or a hosted call whose result is still to come.
     Passed,
 }
@@ -195,6 +197,41 @@ impl Answer {
         entries.any(|entry| !matches!(entry.state, State::Waiting))
     }
 
+    /// A search is over: what stands behind it waits no longer.
+    pub(super) fn settle(&mut self, call_id: &str) {
+        let mut entries = self.entries.values_mut();
+        let search = entries.find(|entry| entry.is_searching() && entry.call_id() == Some(call_id));
+        if let Some(search) = search {
+            search.state = State::Passed;
+        }
+    }
+
+    /// No search will come to its end any more.
+    pub(super) fn settle_all(&mut self) {
+        let searches = self.entries.values_mut().filter(|it| it.is_searching());
+        searches.for_each(|search| search.state = State::Passed);
+    }
+
+    /// Whether a call is not shown yet because a search in front of it is not over.
+    pub(super) fn waits(&self, call_id: &str) -> bool {
+        let mut entries = self.entries.values();
+        // What is left behind the first of them.
+        let is_behind = entries.any(Entry::is_searching);
+        let is_it = |entry: &Entry| {
+            matches!(entry.state, State::Waiting | State::Searching)
+                && entry.call_id() == Some(call_id)
+        };
+        is_behind && entries.any(is_it)
+    }
+
+    /// The searches that are not over and what waits behind them, with the ids that were given.
+    pub(super) fn behind_searches(&self) -> impl Iterator<Item = (Option<&str>, &Item)> {
+        let entries = self.entries.values();
+        let entries = entries.skip_while(|entry| !entry.is_searching());
+        let left = entries.filter(|entry| !matches!(entry.state, State::Passed));
+        left.filter_map(|entry| Some((entry.id.as_deref(), entry.finished.as_ref()?)))
+    }
+
     /// Shows what can be shown by now, one item after the other. `status_of` says how the last item
     /// of the answer ends; before the answer is judged, the last one stays open.
     pub(super) fn show(
@@ -254,8 +291,18 @@ impl Answer {
         if let Some((&index, _)) = open.find(|(_, entry)| matches!(entry.state, State::Open(_))) {
             return Some(index);
         }
+        let mut is_searching = false;
         for (&index, entry) in &self.entries {
-            if !matches!(entry.state, State::Waiting) {
+            match entry.state {
+                State::Searching => is_searching = true,
+                // A search that waits for another is known all the same.
+                State::Waiting if is_searching && self.is_judged && entry.is_search_here() => {
+                    return Some(index);
+                }
+                State::Waiting if !is_searching => {}
+                State::Waiting | State::Open(_) | State::Passed => continue,
+            }
+            if is_searching {
                 continue;
             }
             if entry.can_open(self.is_judged, self.holds_text) {
@@ -351,7 +398,11 @@ impl Entry {
 
     /// Hands a call on without showing it.
     fn hold_back(&mut self) -> Option<Closed> {
-        self.state = State::Passed;
+        self.state = if self.is_search_here() {
+            State::Searching
+        } else {
+            State::Passed
+        };
         let Some(Opening::Call { call_id, shown }) = &self.opening else {
             return None;
         };
@@ -377,12 +428,29 @@ impl Entry {
         matches!(&self.opening, Some(Opening::Call { shown, .. }) if shown.is_hosted())
     }
 
-    fn is_search(&self) -> bool {
-        let shown = match &self.opening {
-            Some(Opening::Call { shown, .. }) => Some(shown),
+    fn call(&self) -> Option<(&str, &Shown)> {
+        match &self.opening {
+            Some(Opening::Call { call_id, shown }) => Some((call_id, shown)),
             _ => None,
-        };
-        shown == Some(&Shown::ToolSearch)
+        }
+    }
+
+    fn call_id(&self) -> Option<&str> {
+        self.call().map(|(call_id, _)| call_id)
+    }
+
+    /// Whether it is a search of the client.
+    fn is_search(&self) -> bool {
+        matches!(self.call(), Some((_, Shown::ToolSearch)))
+    }
+
+    /// Whether it is a search of this server.
+    fn is_search_here(&self) -> bool {
+        matches!(self.call(), Some((_, Shown::ServerSearch)))
+    }
+
+    fn is_searching(&self) -> bool {
+        matches!(self.state, State::Searching)
     }
 
     /// Shows a client's search, which is known only as a whole.
@@ -407,6 +475,10 @@ impl Entry {
 
     /// Whether later items wait for it: it will be shown, and is not yet.
     fn blocks(&self, is_judged: bool) -> bool {
+        // Calls stay in the order in which the model made them, so that it reads them so again.
+        if self.is_search_here() {
+            return true;
+        }
         !is_judged && !self.is_held && self.opening.is_some() && self.has_words()
     }
 

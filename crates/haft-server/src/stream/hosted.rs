@@ -59,6 +59,7 @@ impl Translator {
         if is_any && self.has_cut_item() {
             self.held.clear();
             self.searches.clear();
+            self.answer.settle_all();
         }
     }
 

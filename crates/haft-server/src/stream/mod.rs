@@ -5,6 +5,7 @@
 //! order of everything follows from the order of the run's events alone.
 
 mod answer;
+mod behind;
 mod dialect;
 mod event;
 mod frame;
@@ -13,6 +14,7 @@ mod items;
 mod searching;
 mod snapshot;
 mod translator;
+mod unseen;
 
 #[cfg(test)]
 mod legal;

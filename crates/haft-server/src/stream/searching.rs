@@ -45,12 +45,27 @@ impl Translator {
     }
 
     /// A call is over. Was it a search that found something, it is told; one that could not be carried out
-    /// never was.
-    pub(super) fn search_done(&mut self, call_id: &str, output: &CallOutput) {
-        let search = self.searches.remove(call_id);
-        let Some((arguments, found)) = search.and_then(|it| Some((it.arguments, it.found?))) else {
-            return;
+    /// never was. Says whether it was a search.
+    pub(super) fn search_done(&mut self, call_id: &str, output: &CallOutput) -> bool {
+        let Some(search) = self.searches.remove(call_id) else {
+            return false;
         };
+        if let Some(found) = search.found {
+            self.tell_search(call_id, search.arguments, &found, output);
+        }
+        self.answer.settle(call_id);
+        self.show();
+        self.tell_behind();
+        true
+    }
+
+    fn tell_search(
+        &mut self,
+        call_id: &str,
+        arguments: String,
+        found: &[String],
+        output: &CallOutput,
+    ) {
         self.add_search_item("tsc", call_id, SEARCH_CALL, |item| {
             item["arguments"] = search_arguments(&arguments);
             item[WRITTEN] = arguments.into();

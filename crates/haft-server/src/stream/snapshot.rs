@@ -4,7 +4,7 @@
 //! events: the beginning of an answer that nobody will ever finish. It is taken in again without a word,
 //! so that the items that are open can be closed and the numbers go on.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use haft_core::{CallOutput, Item, ItemKind, ItemStatus};
 use haft_engine::EventKind;
@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answer::Answer;
+use super::behind::Behind;
 use super::event::WireEvent;
 use super::items::{HostedCall, OutputItem};
 use super::searching::Search;
 use super::translator::{Output, Running, Translator};
+use super::unseen::Calls;
 use crate::history::Unsaid;
 use crate::wire::{ResponseResource, ResponseStatus};
 
@@ -33,6 +35,15 @@ pub(crate) struct Snapshot {
     searches: HashMap<String, Search>,
     #[serde(default)]
     loaded: Vec<String>,
+    /// Searches that are not over and what waits behind them, as the model wrote it.
+    #[serde(default)]
+    waiting: Vec<(Option<String>, Item)>,
+    #[serde(default)]
+    behind: Vec<Behind>,
+    #[serde(default)]
+    calls: Calls,
+    #[serde(default)]
+    cut_calls: HashSet<String>,
     #[serde(default)]
     unsaid: Option<Unsaid>,
     pending: HashMap<String, ItemStatus>,
@@ -59,6 +70,12 @@ impl Translator {
             held: self.held.clone(),
             searches: self.searches.clone(),
             loaded: self.loaded.clone(),
+            waiting: (self.answer.behind_searches())
+                .map(|(id, item)| (id.map(str::to_owned), item.clone()))
+                .collect(),
+            behind: self.behind.clone(),
+            calls: self.calls.clone(),
+            cut_calls: self.cut_calls.clone(),
             unsaid: self.unsaid.clone(),
             pending: self.pending.clone(),
             unexecuted: self.unexecuted.clone(),
@@ -76,6 +93,7 @@ impl Translator {
         log: &[WireEvent],
     ) -> Option<Box<Self>> {
         let mut translator = Self::new(resource, self.translation);
+        translator.answer = Answer::new(None, false);
         let mut told = 0;
         if let Some(snapshot) = snapshot {
             told = snapshot.next;
@@ -96,9 +114,12 @@ impl Translator {
             translator.unexecuted = snapshot.unexecuted;
             translator.has_answer = snapshot.has_answer;
             translator.has_run_tools = snapshot.has_run_tools;
+            translator.behind = snapshot.behind;
+            translator.calls = snapshot.calls;
+            translator.cut_calls = snapshot.cut_calls;
+            translator.wait_again(snapshot.waiting);
         }
         translator.has_begun = translator.writer.next() > 0 || !log.is_empty();
-        translator.answer = Answer::new(None, false);
         let put_away = translator.snapshot();
         let behind = log.iter().filter(|event| event.sequence_number >= told);
         let mut again = Vec::new();
@@ -129,10 +150,36 @@ impl Translator {
 }
 
 impl Translator {
+    /// Puts what waits behind searches where it was. Nothing of it was told.
+    fn wait_again(&mut self, waiting: Vec<(Option<String>, Item)>) {
+        if waiting.is_empty() {
+            return;
+        }
+        for (index, (id, item)) in waiting.into_iter().enumerate() {
+            let (kind, shown) = match &item {
+                Item::FunctionCall(call) => {
+                    let kind = ItemKind::FunctionCall {
+                        call_id: call.call_id.clone(),
+                        name: call.name.clone(),
+                    };
+                    (kind, self.shown(&call.name))
+                }
+                Item::Message(_) => (ItemKind::Message, None),
+                Item::Reasoning(_) => (ItemKind::Reasoning, None),
+                // No other kind is shown.
+                _ => continue,
+            };
+            self.answer.start(index, id, kind, shown, false);
+            self.answer.finish(index, item);
+        }
+        self.answer.judge();
+        self.show();
+    }
+
     /// Closes what was finished, although the answer that it is part of may go on: it goes on as another.
     fn close_answer(&mut self) -> Vec<WireEvent> {
         self.answer.judge();
-        self.show(&[]);
+        self.show();
         self.answer = Answer::new(None, false);
         self.writer.take()
     }

@@ -20,10 +20,12 @@ use crate::wire::{
 };
 
 use super::answer::{Answer, Closed, Placing, ShownCall};
+use super::behind::{Behind, Invoked};
 use super::event::{WireEvent, Writer};
-use super::items::{self, HostedCall, HostedEnd, OutputItem, Piece, Place};
+use super::items::{self, HostedCall, OutputItem, Piece, Place};
 use super::searching::Search;
 use super::snapshot::Snapshot;
+use super::unseen::Calls;
 
 pub(crate) use super::items::Shown;
 
@@ -76,6 +78,12 @@ pub(crate) struct Translator {
     pub(super) searches: HashMap<String, Search>,
     /// What they have found.
     pub(super) loaded: Vec<String>,
+    /// What became of calls that wait behind them.
+    pub(super) behind: Vec<Behind>,
+    /// The calls, for those among them that nobody sees.
+    pub(super) calls: Calls,
+    /// The calls of the last answer that the token limit fell into.
+    pub(super) cut_calls: HashSet<String>,
     /// What is to be remembered of searches that nobody sees.
     pub(super) unsaid: Option<Unsaid>,
     /// Calls of the client that are open, and whether their items are whole.
@@ -189,6 +197,9 @@ impl Translator {
             held: HashMap::new(),
             searches: HashMap::new(),
             loaded: Vec::new(),
+            behind: Vec::new(),
+            calls: Calls::default(),
+            cut_calls: HashSet::new(),
             pending: HashMap::new(),
             unexecuted: Vec::new(),
             has_answer: false,
@@ -276,11 +287,16 @@ impl Translator {
 
     /// Takes one event in and gives those that follow from it.
     pub(crate) fn translate(&mut self, event: EventKind) -> Vec<WireEvent> {
+        let Some(event) = self.put_behind(event) else {
+            return Vec::new();
+        };
         match event {
             EventKind::TurnStarted { turn, tool_choice } => {
+                self.release();
                 let closed = self.answer.cut(ItemStatus::Completed, &mut self.writer);
                 self.keep(closed);
                 self.put_away = None;
+                self.place_unseen();
                 self.show_unexecuted();
                 self.turn = turn;
                 self.has_answer = false;
@@ -293,7 +309,7 @@ impl Translator {
                 };
                 let only_one = !self.translation.is_parallel;
                 self.answer.start(index, id, item, shown, only_one);
-                self.show(&[]);
+                self.show();
             }
             EventKind::TextDelta { index, text } => self.piece(index, Piece::Text(text)),
             EventKind::RefusalDelta { index, text } => self.piece(index, Piece::Refusal(text)),
@@ -306,11 +322,12 @@ impl Translator {
             }
             EventKind::ItemFinished { index, item } => {
                 self.answer.finish(index, item);
-                self.show(&[]);
+                self.show();
             }
             EventKind::ToolCallsRequested { calls } => {
+                self.cut_calls = calls.iter().filter_map(cut_id).collect();
                 self.answer.judge();
-                self.show(&calls);
+                self.show();
             }
             EventKind::ToolsFound {
                 call_id,
@@ -326,18 +343,16 @@ impl Translator {
                 ..
             } => {
                 self.drop_held_behind_cut();
-                self.search_done(&call_id, &output);
-                self.show_held(&call_id);
-                let end = HostedEnd {
-                    is_error: !success,
-                    error_kind,
-                    output: &output,
+                let invoked = Invoked {
+                    success,
+                    error_kind: error_kind.map(str::to_owned),
                     duration_ms,
-                    is_repaired: repaired,
-                    turn: self.turn,
-                    record: self.translation.calls.take(&call_id),
+                    repaired,
+                    output,
                 };
-                self.hosted_done(&call_id, &end);
+                if !self.search_done(&call_id, &invoked.output) {
+                    self.invoked(&call_id, &invoked);
+                }
             }
             EventKind::ToolStarted { call_id, .. } => {
                 self.show_held(&call_id);
@@ -364,7 +379,7 @@ impl Translator {
         self.writer.take()
     }
 
-    fn shown(&self, name: &str) -> Option<ShownCall> {
+    pub(super) fn shown(&self, name: &str) -> Option<ShownCall> {
         let shown = self.translation.tools.get(name)?.clone();
         let is_loaded = || self.loaded.iter().any(|loaded| loaded == name);
         if self.translation.held.contains(name) && !is_loaded() {
@@ -380,19 +395,14 @@ impl Translator {
 
     fn piece(&mut self, index: usize, piece: Piece) {
         self.answer.add(index, piece);
-        self.show(&[]);
+        self.show();
     }
 
-    pub(super) fn show(&mut self, calls: &[ToolCall]) {
+    pub(super) fn show(&mut self) {
+        let cut_calls = &self.cut_calls;
         let status_of = |item: &Item| match item {
-            Item::FunctionCall(call) => {
-                let mut calls = calls.iter();
-                let asked = calls.find(|asked| asked.call_id.as_ref() == Some(&call.call_id));
-                if asked.is_some_and(|asked| is_cut(asked, call)) {
-                    ItemStatus::Incomplete
-                } else {
-                    ItemStatus::Completed
-                }
+            Item::FunctionCall(call) if cut_calls.contains(&call.call_id) && is_cut(call) => {
+                ItemStatus::Incomplete
             }
             _ => ItemStatus::Completed,
         };
@@ -425,7 +435,8 @@ impl Translator {
                     self.running.insert(call_id, Running { place, call });
                 }
                 Closed::Held { call_id, call } if call.item_type == items::SEARCH_CALL => {
-                    self.searches.insert(call_id, Search::begun(call.arguments));
+                    let begun = Search::begun(call.arguments);
+                    self.searches.entry(call_id).or_insert(begun);
                 }
                 Closed::Held { call_id, call } => {
                     self.held.insert(call_id, call);
@@ -435,7 +446,11 @@ impl Translator {
     }
 
     fn item_added(&mut self, item: Item) {
+        if let Item::FunctionCallOutput(output) = &item {
+            self.call_answered(output);
+        }
         match item {
+            Item::FunctionCall(call) => self.call_made(call),
             // The host complains about an answer: it was not valid and nobody saw it.
             Item::Message(message) if message.role != Role::Assistant => {
                 self.answer.drop_waiting();
@@ -479,7 +494,7 @@ impl Translator {
         match end {
             End::Completed | End::Waiting(_) => {
                 self.answer.judge();
-                self.show(&[]);
+                self.release();
                 if !self.has_answer && matches!(end, End::Completed) {
                     self.add_empty_message();
                 }
@@ -561,9 +576,11 @@ impl Translator {
     fn close_incomplete(&mut self, reason: &str) {
         let is_cut = matches!(reason, "max_output_tokens" | "content_filter");
         let is_judged_whole = !is_cut;
+        self.searches.clear();
+        self.answer.settle_all();
         if is_judged_whole {
             self.answer.judge();
-            self.show(&[]);
+            self.show();
             // Nothing comes behind an item that was cut off.
             if !self.has_cut_item() {
                 self.show_unexecuted();
@@ -578,6 +595,7 @@ impl Translator {
         self.keep(closed);
         let closed = self.answer.cut(ItemStatus::Incomplete, &mut self.writer);
         self.keep(closed);
+        self.tell_behind();
         self.close_running();
     }
 
@@ -595,6 +613,7 @@ impl Translator {
     }
 
     fn terminal(mut self: Box<Self>, kind: &'static str) -> Finished {
+        self.note_unseen();
         let mut items: Vec<OutputItem> = self.output.items.drain(..).flatten().collect();
         if let (Some(last), Some(unsaid)) = (items.last_mut(), &self.unsaid) {
             last.json[DEFERRAL] = json!(unsaid);
@@ -629,9 +648,14 @@ fn open_call_of(item: &Value) -> Option<String> {
     .then(|| item["call_id"].as_str().map(str::to_owned))?
 }
 
-/// Whether the token limit fell into a call.
-fn is_cut(asked: &ToolCall, call: &haft_core::FunctionCall) -> bool {
-    asked.finish == FinishReason::Length
-        && (call.status == Some(ItemStatus::Incomplete)
-            || serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_err())
+/// The id of a call that the token limit may have fallen into.
+fn cut_id(asked: &ToolCall) -> Option<String> {
+    let is_last = asked.finish == FinishReason::Length;
+    asked.call_id.clone().filter(|_| is_last)
+}
+
+/// Whether it did.
+fn is_cut(call: &haft_core::FunctionCall) -> bool {
+    call.status == Some(ItemStatus::Incomplete)
+        || serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_err()
 }

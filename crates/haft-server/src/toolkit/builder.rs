@@ -60,7 +60,7 @@ impl Builder {
             snapshot: Arc::clone(ingredients.snapshot),
             owner: ingredients.owner.clone(),
             unsupported: ingredients.unsupported,
-            search: Search::of(ingredients.tools.iter().chain(ingredients.loaded)),
+            search: Search::of_request(ingredients.tools, ingredients.loaded)?,
             search_description: None,
             names: Names::of_request(ingredients.tools),
             tools: Vec::new(),
@@ -127,10 +127,12 @@ impl Builder {
                 description,
                 ..
             } => {
-                if *is_client {
-                    return self.add_search(tool);
+                match (*is_client, self.search) {
+                    (true, Search::Client) => return self.add_search(tool),
+                    (false, Search::Server) => self.search_description.clone_from(description),
+                    // An earlier word, which does not hold any more.
+                    _ => {}
                 }
-                self.search_description.clone_from(description);
                 Ok(())
             }
             RequestToolKind::Mcp(entry) => {
@@ -210,6 +212,8 @@ impl Builder {
         }
         Annotations {
             defer,
+            // Whoever searches may write the name without its namespace.
+            origin: within.map(|_| wish.name.to_owned()),
             ..Annotations::default()
         }
     }

@@ -56,6 +56,9 @@ fn lower(choice: &WireChoice, offer: &Offer<'_>) -> Result<ToolChoice, ApiError>
             return Err(ApiError::new(ErrorCode::InvalidValue, message).at("tool_choice"));
         }
         WireChoice::Required => ToolChoice::Required,
+        WireChoice::Tool(WireToolName::Hosted { tool_type }) if tool_type == "tool_search" => {
+            ToolChoice::Function(demanded_search(offer)?)
+        }
         WireChoice::Tool(wanted) => match find(wanted, offer.names) {
             Some(Found::Callable(name)) if !offer.deferral.is_held(name) => {
                 ToolChoice::Function(name.to_owned())
@@ -73,6 +76,16 @@ fn lower(choice: &WireChoice, offer: &Offer<'_>) -> Result<ToolChoice, ApiError>
             },
             names: allowed(tools, offer)?,
         }),
+    })
+}
+
+/// What the model calls the client's search, which somebody demands. That of this server is no end in itself.
+fn demanded_search(offer: &Offer<'_>) -> Result<String, ApiError> {
+    let search = offer.search.map(str::to_owned);
+    search.ok_or_else(|| {
+        let message = "`tool_choice` demands `tool_search`, which only a search of the client can be: use \
+                       `required` or `auto`, or add `tool_search` with `execution` `client`";
+        ApiError::new(ErrorCode::InvalidValue, message).at("tool_choice")
     })
 }
 

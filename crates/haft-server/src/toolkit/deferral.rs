@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use haft_core::{Defer, brief_of};
 use serde_json::{Value, json};
 
+use crate::error::{ApiError, ErrorCode};
 use crate::wire::{RequestTool, RequestToolKind};
 
 /// Who searches, by the request's own word.
@@ -17,6 +18,32 @@ pub(crate) enum Search {
 }
 
 impl Search {
+    /// Who searches in a request with these tools. What it declares holds against what was loaded before; what it
+    /// brings with its items must not say something else.
+    pub(super) fn of_request(
+        declared: &[RequestTool],
+        loaded: &[RequestTool],
+    ) -> Result<Self, ApiError> {
+        let own = Self::of(declared);
+        if own == Self::Unsaid {
+            return Ok(Self::of(loaded));
+        }
+        let contradicts = |tool: &&RequestTool| {
+            let said = Self::of([*tool]);
+            said != Self::Unsaid && said != own && tool.param.starts_with("input")
+        };
+        match loaded.iter().find(contradicts) {
+            None => Ok(own),
+            Some(tool) => {
+                let at = format!("{}.execution", tool.param);
+                let message = format!(
+                    "`{at}` says another than the `tool_search` in `tools` who searches: keep one of the two"
+                );
+                Err(ApiError::new(ErrorCode::InvalidValue, message).at(at))
+            }
+        }
+    }
+
     /// Who searches among these tools. A client that wants to do it by itself does.
     pub(crate) fn of<'t>(tools: impl IntoIterator<Item = &'t RequestTool>) -> Self {
         let mut search = Self::Unsaid;

@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use haft_catalog::{BindError, Binding, Snapshot};
 use haft_core::{Defer, Owner, ToolChoice, ToolDefinition, ToolName, ToolRef};
-use haft_engine::{LoopOptions, is_held_back, search_tool_name};
+use haft_engine::{LoopOptions, is_held_back, search_tool_name, search_tools_described};
 
 use crate::error::{ApiError, ErrorCode};
 use crate::history::{ToolNames, Unsaid};
 use crate::mcp::ListedServer;
 use crate::stream::{HostedCall, Shown};
-use crate::wire::{RequestTool, WireChoice};
+use crate::wire::{RequestTool, RequestToolKind, WireChoice};
 
 use builder::Builder;
 use choice::{Lowered, Offer, lower_choice};
@@ -110,6 +110,40 @@ pub(crate) enum ServerState {
     Deferred,
 }
 
+impl Ingredients<'_> {
+    /// How many tools the request and the items of its history bring, each counted once: namespaces and servers
+    /// like the tools in them.
+    pub(crate) fn count(&self) -> usize {
+        let mut seen = HashSet::new();
+        for tool in self.tools.iter().chain(self.loaded) {
+            note_names(tool, None, &mut seen);
+        }
+        seen.len()
+    }
+}
+
+/// Notes what a tool, and each tool in it, is known by.
+fn note_names<'t>(
+    tool: &'t RequestTool,
+    namespace: Option<&'t str>,
+    seen: &mut HashSet<(Option<&'t str>, &'static str, &'t str)>,
+) {
+    let (kind, name) = match &tool.kind {
+        RequestToolKind::Function(function) => ("tool", function.name.as_str()),
+        RequestToolKind::Custom(custom) => ("tool", custom.name.as_str()),
+        RequestToolKind::Namespace { name, tools, .. } => {
+            for tool in tools {
+                note_names(tool, Some(name), seen);
+            }
+            ("namespace", name.as_str())
+        }
+        RequestToolKind::ToolSearch { .. } => ("hosted", "tool_search"),
+        RequestToolKind::Mcp(entry) => ("mcp", entry.label.as_str()),
+        RequestToolKind::Hosted { tool_type, .. } => ("hosted", tool_type.as_str()),
+    };
+    seen.insert((namespace, kind, name));
+}
+
 impl Toolkit {
     pub(crate) fn build(ingredients: &Ingredients<'_>) -> Result<Self, ApiError> {
         let mut builder = Builder::of(ingredients)?;
@@ -169,8 +203,11 @@ impl Toolkit {
             return;
         }
         for name in names {
-            let name = ToolName::import(name);
-            if !self.loaded.contains(&name) {
+            // What is not held back stays where it is.
+            let mut tools = self.binding.tools_for_llm();
+            let tool = tools.find(|tool| tool.name().as_str() == name);
+            if let Some(tool) = tool.filter(|tool| self.is_held(tool)) {
+                let name = tool.name().clone();
                 self.loaded.push(name);
             }
         }
@@ -182,6 +219,18 @@ impl Toolkit {
         tools.filter(|tool| !self.is_held(tool))
     }
 
+    /// The search of this server as the model sees it; none where nothing is held back.
+    pub(crate) fn search_definition(&self) -> Option<Arc<ToolDefinition>> {
+        let mut tools = self.binding.tools_for_llm();
+        if !tools.any(|tool| self.is_deferred(tool)) {
+            return None;
+        }
+        let search = search_tools_described(&self.search_name, self.search_note.as_deref());
+        search
+            .inspect_err(|error| tracing::error!(%error, "the search cannot be described"))
+            .ok()
+    }
+
     /// Those that it does not, by the name that the model would call them by.
     pub(crate) fn held_at_first(&self) -> HashSet<String> {
         let tools = self.binding.tools_for_llm();
@@ -189,10 +238,15 @@ impl Toolkit {
         held.map(|tool| tool.name().to_string()).collect()
     }
 
+    /// Whether a tool cannot be called before it is found.
     fn is_held(&self, tool: &ToolDefinition) -> bool {
+        !self.loaded.contains(tool.name()) && self.is_deferred(tool)
+    }
+
+    /// Whether a tool is one that has to be found, be it by now or before.
+    fn is_deferred(&self, tool: &ToolDefinition) -> bool {
         let choices = [Some(self.binding.choice()), self.first_choice.as_ref()];
-        !self.loaded.contains(tool.name())
-            && is_held_back(tool, choices, || self.defer == Defer::Always)
+        is_held_back(tool, choices, || self.defer == Defer::Always)
     }
 }
 

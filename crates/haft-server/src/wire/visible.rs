@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::request::Include;
-use crate::history::{CALL, DEFERRAL, FOUND, TURN, WRITTEN};
+use crate::history::is_mark;
 
 /// A stored item as its owner sees it; the bytes of the store where nothing has to change.
 pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawValue> {
@@ -32,12 +32,7 @@ pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawVa
 
 /// Makes an item what its owner may see; `id` is its id if it does not say one itself.
 pub(crate) fn make_visible(item: &mut Map<String, Value>, id: &str, include: Include) {
-    if item.shift_remove(TURN).is_some() {
-        for mark in [CALL, FOUND, WRITTEN] {
-            item.shift_remove(mark);
-        }
-    }
-    item.shift_remove(DEFERRAL);
+    item.retain(|key, _| !is_mark(key));
     if item.get("type").is_none_or(Value::is_null) {
         item.insert(String::from("type"), "message".into());
     }
@@ -108,9 +103,11 @@ struct Glance<'j> {
     namespace: Option<&'j RawValue>,
     #[serde(borrow, default, deserialize_with = "even_null")]
     created_by: Option<&'j RawValue>,
-    /// [`TURN`]
+    /// [`TURN`](crate::history::TURN)
     haft_turn: Option<IgnoredAny>,
-    /// [`DEFERRAL`]
+    /// [`UNSEEN`](crate::history::UNSEEN)
+    haft_unseen: Option<IgnoredAny>,
+    /// [`DEFERRAL`](crate::history::DEFERRAL)
     haft_deferral: Option<IgnoredAny>,
 }
 
@@ -127,7 +124,8 @@ impl<'j> Glance<'j> {
     }
 
     fn is_visible_as_it_is(&self, include: Include) -> bool {
-        let is_marked = self.haft_turn.is_some() || self.haft_deferral.is_some();
+        let marks = [&self.haft_turn, &self.haft_unseen, &self.haft_deferral];
+        let is_marked = marks.into_iter().any(Option::is_some);
         let has_head = self.id.is_some() && self.status.is_some() && !is_marked;
         let content = self.content.map_or("", RawValue::get);
         let nullable = [

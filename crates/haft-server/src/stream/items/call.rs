@@ -351,6 +351,8 @@ fn custom_input(written: &str) -> String {
 pub(in crate::stream) fn search_arguments(written: &str) -> Value {
     match serde_json::from_str(written) {
         Ok(Value::Object(members)) => Value::Object(members),
-        _ => json!({}),
+        _ if written.trim().is_empty() => json!({}),
+        // The API demands an object, and what the model wrote is all that there is to search for.
+        _ => json!({"query": written}),
     }
 }

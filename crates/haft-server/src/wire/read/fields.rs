@@ -88,6 +88,11 @@ impl Fields {
         }
     }
 
+    /// Leaves out members that only this server writes, for itself.
+    pub(crate) fn forget(&mut self, is_own: impl Fn(&str) -> bool) {
+        self.members.retain(|(key, _)| !is_own(key));
+    }
+
     /// Whether there are no members but these (and null ones).
     pub(crate) fn has_only(&self, keys: &[&str]) -> bool {
         self.members

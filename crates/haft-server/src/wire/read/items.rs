@@ -13,6 +13,7 @@ use super::item_table::ItemForm;
 use super::parts::{Place, content, output, parts};
 use super::{Read, Vocabulary};
 use crate::error::{ApiError, ErrorCode};
+use crate::history::is_mark;
 use crate::wire::ids::new_id;
 use crate::wire::request::{InputItem, InputRecord};
 
@@ -74,6 +75,8 @@ impl InputItem {
 
     fn read(entry: Value, param: String, words: &Vocabulary<'_>) -> Read<Self> {
         let mut fields = Fields::of(entry, param.clone())?;
+        // Clients never get to see these: whoever sends them has made them up.
+        fields.forget(is_mark);
         let item_type = match fields.get("type", Text)? {
             Some(item_type) => item_type,
             None if fields.has("role") => String::from("message"),

@@ -44,9 +44,10 @@ impl RequestTool {
     ) -> Read<Vec<Self>> {
         let tools = read_entries(value, path, words)?;
         let mut seen = HashSet::new();
-        tools
-            .iter()
-            .try_for_each(|tool| tool.check_new(None, &mut seen))?;
+        for tool in &tools {
+            tool.check_new(None, &mut seen)?;
+            tool.check_deferrable()?;
+        }
         Ok(tools)
     }
 
@@ -85,6 +86,24 @@ impl RequestTool {
                 tools.iter_mut().for_each(Self::undefer);
             }
             RequestToolKind::ToolSearch { .. } | RequestToolKind::Hosted { .. } => {}
+        }
+    }
+
+    /// Refuses to hold back what runs here and is known by its type alone.
+    fn check_deferrable(&self) -> Read<()> {
+        let RequestToolKind::Hosted { tool_type, config } = &self.kind else {
+            return Ok(());
+        };
+        match config.get("defer_loading") {
+            None | Some(Value::Null | Value::Bool(false)) => Ok(()),
+            Some(_) => {
+                let at = format!("{}.defer_loading", self.param);
+                let message = format!(
+                    "`{at}` is given, but `{}` cannot be deferred: leave it out",
+                    cut(tool_type)
+                );
+                Err(invalid(&at, message))
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use crate::resuming::remains;
 use crate::support::{Setup, function, item_types, kinds, last};
 
 /// Sixty functions; a few of them have names that nothing else has.
-fn sixty() -> Value {
+pub(super) fn sixty() -> Value {
     let mut tools: Vec<Value> = (0..57).map(|at| function(&format!("tool_{at}"))).collect();
     for (name, description) in [
         ("book_flight", "Books a flight to a city."),

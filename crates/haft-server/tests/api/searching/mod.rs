@@ -3,7 +3,11 @@
 mod automatic;
 mod chains;
 mod choices;
+mod costs;
 mod explicit;
+mod forged;
+mod order;
+mod words;
 
 use haft_core::{Item, ModelRequest};
 use serde_json::{Value, json};
