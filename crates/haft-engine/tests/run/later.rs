@@ -42,8 +42,11 @@ fn fixed(replies: impl IntoIterator<Item = Reply>) -> Script {
     Script::with_capabilities(replies, Capabilities::default())
 }
 
+/// What makes `grep` one of the tools that come later.
+type WithTools = fn(Run) -> Run;
+
 /// A way to ask for `grep`, and a run in which it is one.
-fn ways() -> [(Call, fn(Run) -> Run); 3] {
+fn ways() -> [(Call, WithTools); 3] {
     [
         (READ, |run| run.prompt(&prompt())),
         (SEARCH, |run| {
