@@ -522,3 +522,30 @@ fn sections_of_the_configuration_are_read_and_bring_their_tools() {
         "{aside}"
     );
 }
+
+#[test]
+fn without_a_model_a_search_and_the_call_of_what_it_found_can_be_seen() {
+    let folder = folder();
+    let config = "[loop]\ndefer = \"always\"\n";
+    std::fs::write(folder.path().join("haft.toml"), config).unwrap();
+    let arguments = ["chat", "--model", "offline", "--json"];
+    let (code, out, aside) = told(haft(folder.path(), &arguments), "Calculate 2^64\n");
+    assert_eq!(code, Some(0), "{aside}");
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    let calls = answer["calls"].as_array().unwrap().iter();
+    let names: Vec<_> = calls.map(|call| call["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["search_tools", "calculate"]);
+    let text = answer["text"].as_str().unwrap();
+    assert!(text.contains("18446744073709551616"), "{text}");
+}
+
+#[test]
+fn a_prompt_that_cannot_be_rendered_is_told_before_anything_is_typed() {
+    let folder = folder();
+    let section = "[[prompt.section]]\nkey = \"a\"\ntitle = \"A\"\nbody = \"For $who.\"\n";
+    scripted(folder.path(), section, &[json!({"text": "Hello."})]);
+    let (code, out, aside) = told(haft(folder.path(), &["chat"]), "hi\n");
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{aside}");
+    assert!(aside.starts_with("haft.toml:4:13: "), "{aside}");
+    assert!(aside.contains("there is no parameter `who`"), "{aside}");
+}

@@ -6,6 +6,7 @@ import pytest
 
 from conftest import CLIENT
 from helpers import TIME, WEATHER, calls, output, plain, types, user
+from served import ROOT, Served
 
 MUSIC = {
     "type": "function",
@@ -224,3 +225,19 @@ def test_sixty_functions_are_all_shown_where_the_operator_says_so(serve, backend
         backend.say("ok")
         client.responses.create(model="double", input="hi", tools=sixty())
     assert len(offered(backend, 0)) == 60
+
+
+def test_the_example_of_the_guide_runs_as_it_stands(tmp_path, capsys):
+    guide = (ROOT / "docs" / "guide-serve.md").read_text()
+    [example] = [block.split("```")[0] for block in guide.split("```python\n")[1:]]
+    offline = '[[model]]\nname = "default"\nadapter = "offline"\n'
+    server = Served(tmp_path, offline)
+    try:
+        here = "http://127.0.0.1:4141/v1"
+        assert here in example
+        exec(compile(example.replace(here, server.base_url), "guide-serve.md", "exec"), {})
+    finally:
+        server.stop()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["tool_search_call", "tool_search_output", "function_call"]
+    assert "4 °C and snow" in "\n".join(lines[3:])

@@ -13,9 +13,12 @@ use tracing::field::{Field, Visit};
 use crate::script::{Reply, Script, calling, calls, says};
 use crate::tools::tool;
 
-const READ: (&str, &str, &str) = ("r", "read_section", r#"{"section_key":"ref"}"#);
-const SEARCH: (&str, &str, &str) = ("r", "search_tools", r#"{"query":"grep"}"#);
-const PICK: (&str, &str, &str) = ("r", "pick_tools", r#"{"tools":["grep"]}"#);
+/// Its id, the tool, the arguments.
+type Call = (&'static str, &'static str, &'static str);
+
+const READ: Call = ("r", "read_section", r#"{"section_key":"ref"}"#);
+const SEARCH: Call = ("r", "search_tools", r#"{"query":"grep"}"#);
+const PICK: Call = ("r", "pick_tools", r#"{"tools":["grep"]}"#);
 
 fn said_by(name: &str) -> Arc<dyn ToolObject> {
     tool(name, |text| Ok(ToolOutput::text(text)))
@@ -39,8 +42,11 @@ fn fixed(replies: impl IntoIterator<Item = Reply>) -> Script {
     Script::with_capabilities(replies, Capabilities::default())
 }
 
+/// What makes `grep` one of the tools that come later.
+type WithTools = fn(Run) -> Run;
+
 /// A way to ask for `grep`, and a run in which it is one.
-fn ways() -> [((&'static str, &'static str, &'static str), fn(Run) -> Run); 3] {
+fn ways() -> [(Call, WithTools); 3] {
     [
         (READ, |run| run.prompt(&prompt())),
         (SEARCH, |run| {

@@ -284,15 +284,15 @@ fn search() -> Tool {
 #[tokio::test]
 async fn where_nothing_fits_it_searches_and_calls_what_it_finds() {
     let question = "What's the weather in Oslo?";
-    let query = call("search_tools", json!({"query": question}));
-    assert_eq!(calls(vec![search()], question).await, [query.clone()]);
+    let query = [call("search_tools", json!({"query": question}))];
+    assert_eq!(calls(vec![search()], question).await, query);
     // A tool that fits is called at once, and one that lacks something is no reason to search.
-    let oslo = call("get_weather", json!({"city": "Oslo"}));
+    let oslo = [call("get_weather", json!({"city": "Oslo"}))];
     let both = vec![weather(), search()];
-    assert_eq!(calls(both.clone(), question).await, [oslo.clone()]);
+    assert_eq!(calls(both.clone(), question).await, oslo);
     assert_eq!(calls(both.clone(), "How is the weather?").await, []);
     let others = vec![add(), clock(), search()];
-    assert_eq!(calls(others, question).await, [query]);
+    assert_eq!(calls(others, question).await, query);
 
     let searched = |found: &str| {
         Conversation::from_iter([
@@ -306,7 +306,7 @@ async fn where_nothing_fits_it_searches_and_calls_what_it_finds() {
         tools: both.into_iter().collect(),
         ..ModelRequest::default()
     };
-    assert_eq!(calls_of(&respond(next).await), [oslo]);
+    assert_eq!(calls_of(&respond(next).await), oslo);
     let nothing = ModelRequest {
         conversation: searched("No tool found."),
         tools: [search()].into_iter().collect(),
