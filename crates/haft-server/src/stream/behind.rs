@@ -36,11 +36,11 @@ pub(super) struct Invoked {
 impl Translator {
     /// Keeps news of a call that is not shown yet; gives back everything else.
     pub(super) fn put_behind(&mut self, event: EventKind) -> Option<EventKind> {
-        let call_id = match &event {
-            EventKind::ToolStarted { call_id, .. }
-            | EventKind::ApprovalRequested { call_id, .. }
-            | EventKind::ToolInvoked { call_id, .. } => call_id,
-            _ => return Some(event),
+        let (EventKind::ToolStarted { call_id, .. }
+        | EventKind::ApprovalRequested { call_id, .. }
+        | EventKind::ToolInvoked { call_id, .. }) = &event
+        else {
+            return Some(event);
         };
         if !self.answer.waits(call_id) {
             return Some(event);

@@ -31,13 +31,13 @@ pub(crate) fn remains(directory: &Path) -> TempDir {
 }
 
 /// A tool that hangs the first time it runs in a process, unless told otherwise.
-struct Slow {
+pub(crate) struct Slow {
     hangs: bool,
     runs: AtomicUsize,
     started: Notify,
 }
 
-fn slow(annotations: Annotations, hangs: bool) -> (Arc<dyn ToolObject>, Arc<Slow>) {
+pub(crate) fn slow(annotations: Annotations, hangs: bool) -> (Arc<dyn ToolObject>, Arc<Slow>) {
     let slow = Arc::new(Slow {
         hangs,
         runs: AtomicUsize::new(0),

@@ -1,12 +1,13 @@
 //! What was loaded stays loaded: in a chain, in a conversation, for clients that keep everything themselves,
 //! and over the death of the process.
 
+use haft_core::Annotations;
 use haft_models::ScriptedModel;
-use haft_models::testing::{Fault, Step, call, offers, output_says, say};
+use haft_models::testing::{Fault, ScriptedCall, Step, call, calls, offers, output_says, say};
 use serde_json::{Value, json};
 
 use super::{deferred, names, outputs, query, tools};
-use crate::resuming::{remains, told_up_to};
+use crate::resuming::{remains, slow, told_up_to};
 use crate::support::{Setup, function, item_types, last, serve};
 
 /// A model that finds `book_flight`, answers, and is asked again.
@@ -201,6 +202,49 @@ async fn a_background_run_whose_process_dies_keeps_what_it_found() {
     let log = crate::state::replay(&again, id.as_str().unwrap(), "").await;
     crate::legal::assert_legal(&log);
     model.assert_finished();
+}
+
+#[tokio::test]
+async fn calls_that_wait_behind_a_search_survive_the_death_of_the_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let annotations = || Annotations {
+        sequential: true,
+        read_only: true,
+        idempotent: true,
+        ..Annotations::default()
+    };
+    // The search waits for the first call, and all others for the search.
+    let batch = calls([
+        ScriptedCall::new("slow", json!({})),
+        ScriptedCall::new("search_tools", query("book a flight")),
+        ScriptedCall::new("near", json!({"text": "a"})),
+        ScriptedCall::new("slow", json!({"again": true})),
+        ScriptedCall::new("near", json!({"text": "b"})),
+    ]);
+    let mut tools = tools();
+    let all = tools.as_array_mut().unwrap();
+    all.push(json!({"type": "haft:slow"}));
+    let (tool, _) = slow(annotations(), true);
+    let setup = Setup::of(ScriptedModel::new([batch])).tools([tool]);
+    let served = setup.on_disk(directory.path()).serve().await;
+    let body = json!({"input": "go", "tools": tools, "background": true, "stream": true});
+    let (id, _) = told_up_to(&served, &body, "response.output_item.added").await;
+    let left = remains(directory.path());
+    let (tool, _) = slow(annotations(), false);
+    let setup = Setup::of(ScriptedModel::new([])).tools([tool]);
+    let again = setup.on_disk(left.path()).serve().await;
+    let response = again.settled(&json!(id)).await;
+    let wanted = [
+        "haft:slow",
+        "tool_search_call",
+        "tool_search_output",
+        "function_call",
+        "haft:slow",
+        "function_call",
+    ];
+    assert_eq!(item_types(&response), wanted, "{response:#}");
+    let log = crate::state::replay(&again, &id, "").await;
+    crate::legal::assert_legal(&log);
 }
 
 #[tokio::test]
