@@ -7,12 +7,16 @@
 mod answer;
 mod behind;
 mod dialect;
+mod ending;
+mod entry;
 mod event;
 mod frame;
 mod hosted;
 mod items;
+mod output;
 mod searching;
 mod snapshot;
+mod translation;
 mod translator;
 mod unseen;
 
@@ -22,8 +26,10 @@ mod legal;
 mod tests;
 
 pub(crate) use dialect::Dialect;
+pub(crate) use ending::Finished;
 pub(crate) use event::WireEvent;
 pub(crate) use frame::{DONE_FRAME, KEEP_ALIVE_FRAME, sse_frame};
-pub(crate) use items::{HostedCall, HostedEnd, OutputItem};
+pub(crate) use items::{HostedCall, HostedEnd, OutputItem, Shown};
 pub(crate) use snapshot::Snapshot;
-pub(crate) use translator::{Finished, Shown, Translation, Translator};
+pub(crate) use translation::Translation;
+pub(crate) use translator::Translator;

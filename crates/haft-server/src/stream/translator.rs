@@ -1,65 +1,25 @@
 //! The events of one run become the events of one response.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
-use haft_core::{CallOutput, FinishReason, Item, ItemStatus, Role, ToolCall, Usage};
-use haft_engine::{End, EventKind};
-use haft_mcp::CallLog;
+use haft_core::{CallOutput, FinishReason, Item, ItemStatus, Role, ToolCall};
+use haft_engine::EventKind;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::error::ApiError;
-use crate::history::{DEFERRAL, TURN, Unsaid};
-use crate::mcp::QuestionIds;
-use crate::toolkit::Declared;
+use crate::history::{TURN, Unsaid};
+use crate::wire::{ResponseResource, ResponseStatus};
 
-use crate::wire::{
-    Include, IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, UsageBody, new_id,
-};
-
-use super::answer::{Answer, Closed, Placing, ShownCall};
+use super::answer::{Answer, Closed, Placing as _, ShownCall};
 use super::behind::{Behind, Invoked};
 use super::event::{WireEvent, Writer};
-use super::items::{self, HostedCall, OutputItem, Piece, Place};
+use super::items::{self, HostedCall, Piece, Place, Shown};
+use super::output::{Keeping, Output};
 use super::searching::Search;
 use super::snapshot::Snapshot;
+use super::translation::Translation;
 use super::unseen::Calls;
-
-pub(crate) use super::items::Shown;
-
-/// What the translation of a run depends on, besides its events.
-#[derive(Debug, Clone, Default)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "independent wishes of one request"
-)]
-pub(crate) struct Translation {
-    /// What each tool is for the client, by the name that the model calls it by.
-    pub(crate) tools: HashMap<String, Shown>,
-    /// The tools about whose calls somebody may be asked, by the same name.
-    pub(crate) asking: HashSet<String>,
-    /// Gives questions ids that nobody else can make.
-    pub(crate) questions: Option<QuestionIds>,
-    /// Hears what MCP servers say to calls.
-    pub(crate) calls: Arc<CallLog>,
-    /// The tools as their client declared them, by the name that the model calls them by.
-    pub(crate) declared: Arc<HashMap<String, Declared>>,
-    /// The tools that cannot be called before they are found, by the same name.
-    pub(crate) held: HashSet<String>,
-    /// What is to be remembered of searches that nobody sees; none where there are none.
-    pub(crate) unsaid: Option<Unsaid>,
-    pub(crate) include: Include,
-    /// Whether an answer may hold several calls.
-    pub(crate) is_parallel: bool,
-    /// Whether messages wait until it is certain that they are valid.
-    pub(crate) holds_text: bool,
-    /// Whether vendor events are sent.
-    pub(crate) has_vendor_events: bool,
-    /// Whether a response that waits for its client says so.
-    pub(crate) is_agentic: bool,
-}
 
 /// Writes the events of one response.
 #[derive(Debug)]
@@ -108,79 +68,6 @@ pub(super) struct Running {
     pub(super) place: Place,
     #[serde(flatten)]
     pub(super) call: HostedCall,
-}
-
-/// What is left of the items when a response is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeping {
-    /// What the client may see, and all that the next response needs.
-    Everything,
-    /// What the client may see.
-    Shown,
-}
-
-/// The items by their place; those that are not done yet are holes.
-#[derive(Debug, Default)]
-pub(super) struct Output {
-    pub(super) items: Vec<Option<OutputItem>>,
-    /// The ids that were given, also those of items that are not done.
-    pub(super) taken: HashSet<String>,
-}
-
-impl Placing for Output {
-    fn place(&mut self, id: Option<&str>, prefix: &str) -> Place {
-        let is_ours = |id: &str| {
-            let rest = id.strip_prefix(prefix);
-            rest.is_some_and(|rest| rest.starts_with('_')) && id.len() <= 128
-        };
-        let id = id.filter(|id| is_ours(id) && !self.taken.contains(*id));
-        let item_id = id.map_or_else(|| new_id(prefix), str::to_owned);
-        self.taken.insert(item_id.clone());
-        self.items.push(None);
-        Place {
-            item_id,
-            output_index: self.items.len() - 1,
-        }
-    }
-}
-
-/// How a response ended: what is stored before anybody is told.
-#[derive(Debug)]
-pub(crate) struct Finished {
-    /// The resource, without its items.
-    pub(crate) resource: Box<ResponseResource>,
-    /// The items as the client may see them.
-    pub(crate) shown: Vec<Value>,
-    /// Whole; none where only what is shown is kept.
-    pub(crate) items: Vec<OutputItem>,
-    /// The last events, the terminal one included: to be sent when the response is stored.
-    pub(crate) events: Vec<WireEvent>,
-}
-
-impl Finished {
-    /// The same response, which could not be stored: then it has failed, and nobody may rely on it.
-    pub(crate) fn unstored(self, error: &ApiError) -> Self {
-        // What was told of items stays; the end is another.
-        let is_end = |event: &WireEvent| {
-            matches!(
-                &*event.kind,
-                "error" | "response.completed" | "response.incomplete" | "response.failed"
-            )
-        };
-        let mut events = self.events;
-        let end = events.iter().position(is_end).unwrap_or(events.len());
-        let next = events.get(end).map(|event| event.sequence_number);
-        events.truncate(end);
-        let mut resource = self.resource;
-        resource.completed_at = None;
-        resource.incomplete_details = None;
-        let mut translator = Translator::new(resource, Translation::default());
-        translator.writer.continue_at(next.unwrap_or_default());
-        translator.output.items = self.items.into_iter().map(Some).collect();
-        let mut failed = translator.fail(error);
-        events.append(&mut failed.events);
-        Self { events, ..failed }
-    }
 }
 
 impl Translator {
@@ -252,7 +139,7 @@ impl Translator {
     }
 
     /// Tells the response as it is now, by each of these events.
-    fn write_response(&mut self, kinds: &[&'static str]) {
+    pub(super) fn write_response(&mut self, kinds: &[&'static str]) {
         #[derive(Serialize)]
         struct Lifecycle<'e> {
             response: &'e RawValue,
@@ -412,7 +299,7 @@ impl Translator {
         self.keep(closed);
     }
 
-    fn keep(&mut self, closed: Vec<Closed>) {
+    pub(super) fn keep(&mut self, closed: Vec<Closed>) {
         self.has_answer |= self.answer.has_shown();
         for closed in closed {
             match closed {
@@ -465,7 +352,7 @@ impl Translator {
         }
     }
 
-    fn show_unexecuted(&mut self) {
+    pub(super) fn show_unexecuted(&mut self) {
         for (call_id, output) in std::mem::take(&mut self.unexecuted) {
             self.unexecuted(&call_id, &output);
         }
@@ -487,154 +374,6 @@ impl Translator {
             "call_id": call_id, "output": output, "is_error": true,
         });
         self.output.items[at] = Some(items::whole(place, json, &mut self.writer));
-    }
-
-    /// The run is over: closes what is open, and gives what is to be stored and the last events.
-    pub(crate) fn finish(mut self: Box<Self>, end: &End, usage: &Usage, now: i64) -> Finished {
-        match end {
-            End::Completed | End::Waiting(_) => {
-                self.answer.judge();
-                self.release();
-                if !self.has_answer && matches!(end, End::Completed) {
-                    self.add_empty_message();
-                }
-                // Behind a call that somebody is asked about, others may have been held back.
-                self.close_running();
-            }
-            End::Incomplete { reason, .. } => self.close_incomplete(reason.as_str()),
-            _ => {}
-        }
-        self.resource.usage = Some(UsageBody::from(usage));
-        match end {
-            End::Completed | End::Waiting(_) => {
-                let is_waiting = matches!(end, End::Waiting(_)) && self.translation.is_agentic;
-                self.resource.status = if is_waiting {
-                    ResponseStatus::RequiresAction
-                } else {
-                    ResponseStatus::Completed
-                };
-                self.resource.completed_at = Some(now);
-                self.terminal("response.completed")
-            }
-            End::Incomplete { reason, .. } => {
-                self.resource.status = ResponseStatus::Incomplete;
-                self.resource.incomplete_details = Some(IncompleteDetails {
-                    reason: reason.as_str().to_owned(),
-                });
-                self.terminal("response.incomplete")
-            }
-            End::Failed { reason, message } => {
-                let error = crate::failure::of_run(reason, message);
-                self.fail(&error)
-            }
-            // `End` may grow; whatever it is, the response did not come to its end.
-            _ => self.cancel(),
-        }
-    }
-
-    /// Ends the response without asking the model.
-    pub(crate) fn warm_up(mut self: Box<Self>, now: i64) -> Finished {
-        self.resource.usage = Some(UsageBody::from(&Usage::default()));
-        self.resource.status = ResponseStatus::Completed;
-        self.resource.completed_at = Some(now);
-        self.terminal("response.completed")
-    }
-
-    /// Ends the response with an error.
-    pub(crate) fn fail(mut self: Box<Self>, error: &ApiError) -> Finished {
-        #[derive(Serialize)]
-        struct ErrorEvent<'e> {
-            error: crate::error::ErrorBody<'e>,
-        }
-        tracing::warn!(
-            id = self.resource.id,
-            code = error.code.as_str(),
-            "a response failed"
-        );
-        let body = ErrorEvent {
-            error: error.body(),
-        };
-        self.writer.write("error", &body);
-        self.resource.status = ResponseStatus::Failed;
-        self.resource.error = Some(ResponseError {
-            code: error.code.as_str().to_owned(),
-            message: error.message.clone(),
-        });
-        self.terminal("response.failed")
-    }
-
-    /// Ends the response because somebody wanted it to stop.
-    pub(crate) fn cancel(mut self: Box<Self>) -> Finished {
-        self.resource.status = ResponseStatus::Cancelled;
-        self.resource.error = Some(ResponseError {
-            code: "response_cancelled".to_owned(),
-            message: "the response was cancelled before it was finished".to_owned(),
-        });
-        self.terminal("response.failed")
-    }
-
-    fn close_incomplete(&mut self, reason: &str) {
-        let is_cut = matches!(reason, "max_output_tokens" | "content_filter");
-        let is_judged_whole = !is_cut;
-        self.searches.clear();
-        self.answer.settle_all();
-        if is_judged_whole {
-            self.answer.judge();
-            self.show();
-            // Nothing comes behind an item that was cut off.
-            if !self.has_cut_item() {
-                self.show_unexecuted();
-            }
-        }
-        // The last item was cut off: by the limit, or because the time was over.
-        self.answer.judge();
-        let status = |_: &Item| ItemStatus::Incomplete;
-        let closed = self
-            .answer
-            .show(&mut self.output, &mut self.writer, &status);
-        self.keep(closed);
-        let closed = self.answer.cut(ItemStatus::Incomplete, &mut self.writer);
-        self.keep(closed);
-        self.tell_behind();
-        self.close_running();
-    }
-
-    pub(super) fn has_cut_item(&self) -> bool {
-        let mut items = self.output.items.iter().flatten();
-        items.any(|item| item.json["status"] == "incomplete")
-    }
-
-    fn add_empty_message(&mut self) {
-        let place = self.output.place(None, "msg");
-        let at = place.output_index;
-        let open = items::OpenItem::open(place, items::Opening::Message, &mut self.writer);
-        let item = open.close(None, ItemStatus::Completed, &mut self.writer);
-        self.output.items[at] = Some(item);
-    }
-
-    fn terminal(mut self: Box<Self>, kind: &'static str) -> Finished {
-        self.note_unseen();
-        let mut items: Vec<OutputItem> = self.output.items.drain(..).flatten().collect();
-        if let (Some(last), Some(unsaid)) = (items.last_mut(), &self.unsaid) {
-            last.json[DEFERRAL] = json!(unsaid);
-        }
-        let include = self.translation.include;
-        let (whole, items) = match self.keeping {
-            Keeping::Everything => (items.iter().map(|item| item.json.clone()).collect(), items),
-            Keeping::Shown => (
-                items.into_iter().map(|item| item.json).collect(),
-                Vec::new(),
-            ),
-        };
-        let visible = <Vec<_>>::into_iter(whole).map(|item| items::visible(item, include));
-        self.resource.output = visible.collect();
-        self.write_response(&[kind]);
-        Finished {
-            shown: std::mem::take(&mut self.resource.output),
-            resource: self.resource,
-            items,
-            events: self.writer.take(),
-        }
     }
 }
 

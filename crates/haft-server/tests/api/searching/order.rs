@@ -1,6 +1,8 @@
 //! The model reads again what it has read: the bytes of a request of the next response begin with those of the
 //! last request of the one before.
 
+use std::collections::BTreeSet;
+
 use haft_engine::{Backoff, LoopOptions};
 use haft_models::testing::{ScriptedCall, ScriptedServer, Step, call, calls, say};
 use haft_models::{Anthropic, CapabilityOverrides};
@@ -60,6 +62,22 @@ fn assert_begins_with(before: &Value, after: &Value, what: &str) {
     assert_eq!(before["system"], after["system"], "{what}");
 }
 
+/// The names of the tools that were called, in the order in which the backend reads of them.
+fn called(body: &Value, turn: &[ScriptedCall]) -> Vec<String> {
+    let text = Value::Array(said(body).clone()).to_string();
+    let names: BTreeSet<_> = turn.iter().map(|call| &call.name).collect();
+    let mut places = Vec::new();
+    for name in names {
+        let written = format!("\"name\":\"{name}\"");
+        places.extend(
+            text.match_indices(&written)
+                .map(|(at, _)| (at, name.clone())),
+        );
+    }
+    places.sort_unstable();
+    places.into_iter().map(|(_, name)| name).collect()
+}
+
 async fn first(served: &Served, tools: &Value, is_streamed: bool) -> Value {
     let body = json!({"input": [{"role": "user", "content": "go"}], "tools": tools});
     if is_streamed {
@@ -112,10 +130,10 @@ async fn a_search_stays_where_the_model_made_it() {
         ] {
             let server = backend([calls(turn.clone()), say("one"), say("two")]).await;
             let setup = backend_kind.setup(&server).tools([echo("echo").0]);
-            let served = setup.serve().await;
+            let front = setup.serve().await;
             let mut tools = tools();
             tools[0] = json!({"type": "haft:echo"});
-            let told = first(&served, &tools, is_streamed).await;
+            let told = first(&front, &tools, is_streamed).await;
             let kinds = item_types(&told);
             let wanted: Vec<_> = turn
                 .iter()
@@ -126,27 +144,11 @@ async fn a_search_stays_where_the_model_made_it() {
                 .chain(["message"])
                 .collect();
             assert_eq!(kinds, wanted, "{backend_kind:?}");
-            second(&served, &tools, &told, way, user()).await;
+            second(&front, &tools, &told, way, user()).await;
             let received = server.received();
             let what = format!("{backend_kind:?} {is_streamed} {way:?}");
-            let called = |at: usize| {
-                let names = turn
-                    .iter()
-                    .map(|call| format!("\"name\":\"{}\"", call.name));
-                let said = said(&received[at].body);
-                let text = Value::Array(said.clone()).to_string();
-                let mut places: Vec<_> = names
-                    .flat_map(|name| {
-                        text.match_indices(&name)
-                            .map(|(at, _)| (at, name.clone()))
-                            .collect::<Vec<_>>()
-                    })
-                    .collect();
-                places.sort();
-                places.dedup();
-                places.into_iter().map(|(_, name)| name).collect::<Vec<_>>()
-            };
-            assert_eq!(called(1), called(2), "{what}");
+            let [before, after] = [1, 2].map(|at| called(&received[at].body, &turn));
+            assert_eq!(before, after, "{what}");
             // Who keeps everything himself has no ids of searches to send back.
             if way == Way::Chain {
                 assert_begins_with(&received[1].body, &received[2].body, &what);
@@ -182,14 +184,14 @@ async fn assert_chain_begins_with_itself(tools: &Value, steps: &[Step]) {
                 ..LoopOptions::default()
             };
         });
-        let served = setup.serve().await;
-        let told = first(&served, tools, false).await;
-        let text = served.stored(&told["id"]).await.to_string();
+        let front = setup.serve().await;
+        let told = first(&front, tools, false).await;
+        let text = front.stored(&told["id"]).await.to_string();
         assert!(
             !text.contains("\"haft_unseen") && !text.contains("\"haft_deferral"),
             "{text}"
         );
-        second(&served, tools, &told, Way::Chain, user()).await;
+        second(&front, tools, &told, Way::Chain, user()).await;
         let received = server.received();
         let what = format!("{which}");
         assert_begins_with(&received[last - 1].body, &received[last].body, &what);

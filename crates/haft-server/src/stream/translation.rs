@@ -1,0 +1,45 @@
+//! What a translation depends on, besides the events of the run.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use haft_mcp::CallLog;
+
+use crate::history::Unsaid;
+use crate::mcp::QuestionIds;
+use crate::toolkit::Declared;
+use crate::wire::Include;
+
+use super::items::Shown;
+
+/// What the translation of a run depends on, besides its events.
+#[derive(Debug, Clone, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent wishes of one request"
+)]
+pub(crate) struct Translation {
+    /// What each tool is for the client, by the name that the model calls it by.
+    pub(crate) tools: HashMap<String, Shown>,
+    /// The tools about whose calls somebody may be asked, by the same name.
+    pub(crate) asking: HashSet<String>,
+    /// Gives questions ids that nobody else can make.
+    pub(crate) questions: Option<QuestionIds>,
+    /// Hears what MCP servers say to calls.
+    pub(crate) calls: Arc<CallLog>,
+    /// The tools as their client declared them, by the name that the model calls them by.
+    pub(crate) declared: Arc<HashMap<String, Declared>>,
+    /// The tools that cannot be called before they are found, by the same name.
+    pub(crate) held: HashSet<String>,
+    /// What is to be remembered of searches that nobody sees; none where there are none.
+    pub(crate) unsaid: Option<Unsaid>,
+    pub(crate) include: Include,
+    /// Whether an answer may hold several calls.
+    pub(crate) is_parallel: bool,
+    /// Whether messages wait until it is certain that they are valid.
+    pub(crate) holds_text: bool,
+    /// Whether vendor events are sent.
+    pub(crate) has_vendor_events: bool,
+    /// Whether a response that waits for its client says so.
+    pub(crate) is_agentic: bool,
+}
