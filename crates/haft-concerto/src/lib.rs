@@ -1,0 +1,13 @@
+//! Concerto: a small typed language for programs that call language models with tools.
+//!
+//! What comes in: the source of a program, its manifest, and what its host lets it do. What goes out:
+//! diagnostics, the program as IR (JSON that other tools can read), and what the program does when it
+//! runs: its output, its emits, and calls of models that go through haft's own loop.
+//!
+//! A program, its IR and its manifest come from strangers: none of them may make this crate panic,
+//! overflow the stack or reach anything that the host did not allow. The front half, from source to
+//! IR, does no I/O but through [`Sources`](source::Sources).
+//!
+//! Read in order: `source` → `lex` → `parse` → `check` → `emit` → `ir` → `load` → `vm`.
+
+pub mod source;
