@@ -10,4 +10,6 @@
 //!
 //! Read in order: `source` → `lex` → `parse` → `check` → `emit` → `ir` → `load` → `vm`.
 
+pub mod diagnostic;
+pub mod lex;
 pub mod source;
