@@ -10,6 +10,7 @@
 //!
 //! Read in order: `source` → `lex` → `parse` → `check` → `emit` → `ir` → `load` → `vm`.
 
+pub mod ast;
 pub mod diagnostic;
 pub mod lex;
 pub mod source;
