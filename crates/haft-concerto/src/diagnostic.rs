@@ -67,7 +67,11 @@ impl Diagnostic {
 
     /// `file:line:col: error[E010]: text`, the line concerned with a mark below it, and the help.
     pub fn render(&self, sources: &SourceMap) -> String {
-        let kind = if self.is_warning() { "warning" } else { "error" };
+        let kind = if self.is_warning() {
+            "warning"
+        } else {
+            "error"
+        };
         let Self { code, text, .. } = self;
         let Some(file) = sources.file(self.span.start) else {
             return format!("{kind}[{code}]: {}\n", printable(text));
@@ -75,8 +79,17 @@ impl Diagnostic {
         let position = file.position(self.span.start);
         let (line, column) = (position.line, position.column);
         let path = printable(&file.path);
-        let mut out = format!("{path}:{line}:{column}: {kind}[{code}]: {}\n", printable(text));
-        excerpt(&mut out, file.line(line), line, column, file.slice(self.span));
+        let mut out = format!(
+            "{path}:{line}:{column}: {kind}[{code}]: {}\n",
+            printable(text)
+        );
+        excerpt(
+            &mut out,
+            file.line(line),
+            line,
+            column,
+            file.slice(self.span),
+        );
         if let Some(help) = &self.help {
             // Writing to a string does not fail.
             let _ = writeln!(out, "  = help: {}", printable(help));

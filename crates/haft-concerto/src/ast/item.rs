@@ -29,7 +29,10 @@ pub struct Item {
 
 /// What is declared.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "each holds the declaration that it is named for")]
+#[expect(
+    missing_docs,
+    reason = "each holds the declaration that it is named for"
+)]
 pub enum ItemKind {
     Function(Function),
     Model(Config),

@@ -8,14 +8,14 @@ mod item;
 mod pattern;
 
 pub use expr::{
-    Argument, AssignOp, Binary, BinaryOp, Block, Call, Catch, Closure, Expr, ExprKind, For, Handler, If,
-    Listen, MapKey, Match, MatchArm, PipeStage, Postfix, PostfixOp, PrefixOp, Stmt, StmtKind, StructLit,
-    TextPiece, Try,
+    Argument, AssignOp, Binary, BinaryOp, Block, Call, Catch, Closure, Expr, ExprKind, For,
+    Handler, If, Listen, MapKey, Match, MatchArm, PipeStage, Postfix, PostfixOp, PrefixOp, Stmt,
+    StmtKind, StructLit, TextPiece, Try,
 };
 pub use item::{
-    Config, ConfigEntry, Const, Decorator, Enum, Field, Fields, Function, Impl, Item, ItemKind, Mcp, Mod,
-    Param, Pipeline, Receiver, Signature, Stage, Store, StoreKind, Tool, ToolState, Trait, TypeAlias, Use,
-    UseTail, Variant, VariantData,
+    Config, ConfigEntry, Const, Decorator, Enum, Field, Fields, Function, Impl, Item, ItemKind,
+    Mcp, Mod, Param, Pipeline, Receiver, Signature, Stage, Store, StoreKind, Tool, ToolState,
+    Trait, TypeAlias, Use, UseTail, Variant, VariantData,
 };
 pub use pattern::{Pattern, PatternKind, RestPattern};
 

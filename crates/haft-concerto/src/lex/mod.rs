@@ -146,7 +146,10 @@ impl Lexer<'_> {
 
     fn word(&mut self) {
         let start = self.at;
-        while matches!(self.peek(0), Some(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_')) {
+        while matches!(
+            self.peek(0),
+            Some(b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'_')
+        ) {
             self.at += 1;
         }
         let keyword = Keyword::of(&self.text[start..self.at]);
@@ -193,9 +196,13 @@ impl Lexer<'_> {
     fn no_word(&mut self) {
         let start = self.at;
         // A run of such characters is one mistake.
-        let known = |c: char| c.is_ascii() && !matches!(c, '#' | '$' | '&' | '\'' | '\\' | '^' | '`' | '~');
+        let known =
+            |c: char| c.is_ascii() && !matches!(c, '#' | '$' | '&' | '\'' | '\\' | '^' | '`' | '~');
         let rest = &self.text[start..];
-        let mut ends = rest.char_indices().skip(1).filter(|(_, c)| known(*c) && !c.is_control());
+        let mut ends = rest
+            .char_indices()
+            .skip(1)
+            .filter(|(_, c)| known(*c) && !c.is_control());
         let length = ends.next().map_or(rest.len(), |(at, _)| at);
         let wrong = &rest[..length];
         self.at += length;

@@ -37,7 +37,10 @@ impl Lexer<'_> {
 
     /// What sticks to a number is part of it, so that `12abc` is one mistake and not two words.
     fn digits_and_letters(&mut self) {
-        while matches!(self.peek(0), Some(b'0'..=b'9' | b'_' | b'a'..=b'z' | b'A'..=b'Z')) {
+        while matches!(
+            self.peek(0),
+            Some(b'0'..=b'9' | b'_' | b'a'..=b'z' | b'A'..=b'Z')
+        ) {
             self.at += 1;
         }
     }
@@ -67,8 +70,9 @@ impl Lexer<'_> {
                 .push_help(format!("an Int is at most {}", i64::MAX));
         } else {
             let wrong = format!("`{written}` is no number");
-            self.error(start, end, wrong)
-                .push_help("a Float is written with a point, as `1.0e5`; a name does not begin with a digit");
+            self.error(start, end, wrong).push_help(
+                "a Float is written with a point, as `1.0e5`; a name does not begin with a digit",
+            );
         }
         // The parser goes on as if it were one.
         self.token(TokenKind::Int(0), start, end);

@@ -87,7 +87,11 @@ impl Lexer<'_> {
         let end = if tripled { start + 3 } else { self.at };
         let help = "close it with `\"`; a text over several lines stands between `\"\"\"`";
         self.error(start, end, "this string is not closed")
-            .push_help(if tripled { "close it with `\"\"\"`" } else { help });
+            .push_help(if tripled {
+                "close it with `\"\"\"`"
+            } else {
+                help
+            });
         (text, PieceEnd::Missing)
     }
 
@@ -118,9 +122,15 @@ impl Lexer<'_> {
     }
 
     fn unicode_escape(&mut self, start: usize, text: &mut String) {
-        let rest = self.text[self.at + 1..].strip_prefix('{').unwrap_or_default();
+        let rest = self.text[self.at + 1..]
+            .strip_prefix('{')
+            .unwrap_or_default();
         // Looked at no further than the longest escape goes.
-        let length = rest.bytes().take(7).take_while(u8::is_ascii_hexdigit).count();
+        let length = rest
+            .bytes()
+            .take(7)
+            .take_while(u8::is_ascii_hexdigit)
+            .count();
         let closed = rest[length..].starts_with('}') && (1..=6).contains(&length);
         let digits = closed.then_some(&rest[..length]);
         let Some(digits) = digits else {

@@ -38,8 +38,14 @@ fn bad(text: &str) -> String {
 fn words_numbers_and_operators() {
     assert_eq!(good("let x_1 = fns;"), "<let> x_1 = fns ;");
     assert_eq!(good("1_000 0xFf 0B101 0o17"), "i1000 i255 i5 i15");
-    assert_eq!(good("2.5 1.0e3 1.5E-2 5..7 5.abs"), "f2.5 f1000 f0.015 i5 .. i7 i5 . abs");
-    assert_eq!(good("a|>b||c|d??e?..=..."), "a |> b || c | d ?? e ? ..= .. .");
+    assert_eq!(
+        good("2.5 1.0e3 1.5E-2 5..7 5.abs"),
+        "f2.5 f1000 f0.015 i5 .. i7 i5 . abs"
+    );
+    assert_eq!(
+        good("a|>b||c|d??e?..=..."),
+        "a |> b || c | d ?? e ? ..= .. ."
+    );
     assert_eq!(good("x<=y<y>=z->=>"), "x <= y < y >= z -> =>");
     assert_eq!(good("a::b:c"), "a :: b : c");
 }
@@ -47,15 +53,24 @@ fn words_numbers_and_operators() {
 #[test]
 fn strings_in_their_three_forms() {
     assert_eq!(good(r#""a\n\"\$\u{41}\\""#), r#"s"a\n\"$A\\""#);
-    assert_eq!(good("\"\"\"\n a \"b\" \"\" \"\"\""), r#"s"\n a \"b\" \"\" ""#);
-    assert_eq!(good(r###"r#"\n"${x}"# r##"a"#b"## r"###.trim_end_matches(" r")), r##"s"\\n\"${x}" s"a\"#b""##);
+    assert_eq!(
+        good("\"\"\"\n a \"b\" \"\" \"\"\""),
+        r#"s"\n a \"b\" \"\" ""#
+    );
+    assert_eq!(
+        good(r###"r#"\n"${x}"# r##"a"#b"## r"###.trim_end_matches(" r")),
+        r##"s"\\n\"${x}" s"a\"#b""##
+    );
     assert_eq!(good(r#""$5 and $""#), r#"s"$5 and $""#);
 }
 
 #[test]
 fn interpolation_nests() {
     assert_eq!(good(r#""a${b}c""#), r#"("a" b "c")"#);
-    assert_eq!(good(r#""${m["k${i}"]}-${{1}}""#), r#"("" m [ ("k" i "") ] -"-" { i1 } "")"#);
+    assert_eq!(
+        good(r#""${m["k${i}"]}-${{1}}""#),
+        r#"("" m [ ("k" i "") ] -"-" { i1 } "")"#
+    );
 }
 
 #[test]
@@ -81,7 +96,10 @@ fn comments_are_kept_beside_the_words() {
 
 #[test]
 fn what_is_no_word_is_told() {
-    assert_eq!(bad("9223372036854775808"), "the number `9223372036854775808` is out of range");
+    assert_eq!(
+        bad("9223372036854775808"),
+        "the number `9223372036854775808` is out of range"
+    );
     assert_eq!(bad("12abc"), "`12abc` is no number");
     assert_eq!(bad("0x"), "`0x` is no number");
     assert_eq!(bad("1e5"), "`1e5` is no number");
@@ -92,7 +110,10 @@ fn what_is_no_word_is_told() {
     assert_eq!(bad("r#\"abc"), "this raw string is not closed");
     assert_eq!(bad("\"${a"), "the `${` of this string is not closed");
     assert_eq!(bad("/* a"), "this comment is not closed");
-    assert_eq!(bad("a # b § c"), "`#` is no part of the language; `§` is no part of the language");
+    assert_eq!(
+        bad("a # b § c"),
+        "`#` is no part of the language; `§` is no part of the language"
+    );
     assert_eq!(bad("1.0e"), "`1.0e` is no number that fits a Float");
 }
 
