@@ -10,4 +10,5 @@
 //!
 //! Read in order: `source` → `lex` → `parse` → `check` → `emit` → `ir` → `load` → `vm`.
 
+pub mod ir;
 pub mod source;
