@@ -12,6 +12,7 @@
 
 pub mod ast;
 pub mod diagnostic;
+pub mod ir;
 pub mod lex;
 pub mod parse;
 pub mod source;
