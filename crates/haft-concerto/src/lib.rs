@@ -16,3 +16,4 @@ pub mod ir;
 pub mod lex;
 pub mod parse;
 pub mod source;
+pub mod symbols;
