@@ -11,9 +11,17 @@
 //! Read in order: `source` → `lex` → `parse` → `check` → `emit` → `ir` → `load` → `vm`.
 
 pub mod ast;
+pub mod check;
+mod compile;
 pub mod diagnostic;
+pub mod emit;
 pub mod ir;
 pub mod lex;
+pub mod manifest;
+mod modules;
 pub mod parse;
 pub mod source;
 pub mod symbols;
+
+pub use compile::{Compiled, Connections, Options, Source, check, compile};
+pub use modules::read_program;

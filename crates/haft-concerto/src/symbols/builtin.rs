@@ -59,7 +59,11 @@ pub const STANDARD: &[Builtin] = table! {
 
 /// The built-in or standard function of this path.
 pub fn builtin(path: &str) -> Option<&'static Builtin> {
-    let list = if path.starts_with("std::") { STANDARD } else { BUILTINS };
+    let list = if path.starts_with("std::") {
+        STANDARD
+    } else {
+        BUILTINS
+    };
     list.iter().find(|it| it.path == path)
 }
 
@@ -74,9 +78,41 @@ pub fn is_std_prefix(path: &str) -> bool {
 
 /// Types that nobody declares.
 pub const TYPES: &[&str] = &[
-    "Int", "Float", "String", "Bool", "Nil", "Any", "Array", "Map", "Option", "Result", "Range",
-    "Function", "Prompt", "Response", "Message", "ToolCall", "ToolRef", "McpRef", "ModelRef",
-    "ModelBuilder", "AgentRef", "HashMapRef", "HashMap", "Ledger", "LedgerEntry", "LedgerRef", "Memory",
-    "MemoryRef", "PipelineRef", "SchemaRef", "RuntimeError", "ToolError", "HttpResponse", "Emit", "Set",
-    "Queue", "Stack",
+    "Int",
+    "Float",
+    "String",
+    "Bool",
+    "Nil",
+    "Any",
+    "Array",
+    "Map",
+    "Option",
+    "Result",
+    "Range",
+    "Function",
+    "Prompt",
+    "Response",
+    "Message",
+    "ToolCall",
+    "ToolRef",
+    "McpRef",
+    "ModelRef",
+    "ModelBuilder",
+    "AgentRef",
+    "HashMapRef",
+    "HashMap",
+    "Ledger",
+    "LedgerEntry",
+    "LedgerRef",
+    "Memory",
+    "MemoryRef",
+    "PipelineRef",
+    "SchemaRef",
+    "RuntimeError",
+    "ToolError",
+    "HttpResponse",
+    "Emit",
+    "Set",
+    "Queue",
+    "Stack",
 ];

@@ -10,15 +10,18 @@ use std::collections::HashMap;
 pub use builtin::{BUILTINS, Builtin, STANDARD, TYPES, builtin, is_std_prefix};
 
 use crate::ast::{
-    Config, Const, Enum, Fields, Function, Item, ItemKind, Mcp, Name, Part, Path, Pipeline, Program,
-    Stmt, Store, Tool, Trait, Type, TypeAlias, TypeKind, Use, UseTail, Variant,
+    Config, Const, Enum, Fields, Function, Item, ItemKind, Mcp, Name, Part, Path, Pipeline,
+    Program, Stmt, Store, Tool, Trait, Type, TypeAlias, TypeKind, Use, UseTail, Variant,
 };
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::source::Span;
 
 /// What a path stands for.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "each holds the declaration that it is named for")]
+#[expect(
+    missing_docs,
+    reason = "each holds the declaration that it is named for"
+)]
 pub enum Symbol<'a> {
     Function(&'a Function),
     Test(&'a Function),
@@ -148,7 +151,13 @@ impl<'a> Symbols<'a> {
         self.insert(path, symbol, name, diagnostics);
     }
 
-    fn insert(&mut self, path: String, symbol: Symbol<'a>, name: &Name, diagnostics: &mut Diagnostics) {
+    fn insert(
+        &mut self,
+        path: String,
+        symbol: Symbol<'a>,
+        name: &Name,
+        diagnostics: &mut Diagnostics,
+    ) {
         let text = match (self.table.get(&path), symbol) {
             // A block says more about a server of the manifest.
             (None | Some(Symbol::Mcp(None)), Symbol::Mcp(_)) | (None, _) => {
@@ -204,8 +213,12 @@ impl<'a> Symbols<'a> {
                 _ => vec![String::new()],
             };
             for name in names {
-                let mut segments: Vec<String> =
-                    used.path.segments.iter().map(|it| it.text.clone()).collect();
+                let mut segments: Vec<String> = used
+                    .path
+                    .segments
+                    .iter()
+                    .map(|it| it.text.clone())
+                    .collect();
                 if !name.is_empty() {
                     segments.push(name);
                 }
@@ -230,7 +243,10 @@ impl<'a> Symbols<'a> {
                 diagnostics.push(told);
                 continue;
             };
-            let used_trait = it.target.as_ref().map(|_| self.resolve_name(*module, &it.name));
+            let used_trait = it
+                .target
+                .as_ref()
+                .map(|_| self.resolve_name(*module, &it.name));
             let mut trait_path = None;
             match used_trait {
                 Some(Some((name, Symbol::Trait(_)))) => trait_path = Some(name),
@@ -268,7 +284,8 @@ impl<'a> Symbols<'a> {
                 let own = join(&path, name);
                 if !self.table.contains_key(&own) {
                     let default = join(&trait_path, name);
-                    self.aliases.insert(join(&join(&path, trait_name), name), default.clone());
+                    self.aliases
+                        .insert(join(&join(&path, trait_name), name), default.clone());
                     self.aliases.insert(own, default);
                 }
             }
@@ -361,7 +378,9 @@ impl<'a> Symbols<'a> {
         let scope = &self.modules[module];
         let table = self.table.keys().chain(self.uses.keys());
         let visible = table.filter_map(|it| {
-            let inside = it.strip_prefix(scope.as_str()).map(|rest| rest.trim_start_matches("::"));
+            let inside = it
+                .strip_prefix(scope.as_str())
+                .map(|rest| rest.trim_start_matches("::"));
             inside.or(Some(it.as_str()))
         });
         let built_in = BUILTINS.iter().chain(STANDARD).map(|it| it.path);
