@@ -20,8 +20,10 @@ pub mod lex;
 pub mod manifest;
 mod modules;
 pub mod parse;
+pub mod print;
 pub mod source;
 pub mod symbols;
 
 pub use compile::{Compiled, Connections, Options, Source, check, compile};
 pub use modules::read_program;
+pub use print::format;
