@@ -10,5 +10,10 @@
 //!
 //! Read in order: `source` → `lex` → `parse` → `check` → `emit` → `ir` → `load` → `vm`.
 
+pub mod host;
 pub mod ir;
+pub mod load;
+pub mod natives;
 pub mod source;
+pub mod value;
+pub mod vm;

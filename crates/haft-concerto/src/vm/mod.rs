@@ -12,7 +12,7 @@ mod execute;
 mod failure;
 mod fiber;
 mod iter;
-mod limits;
+pub(crate) mod limits;
 mod machine;
 mod operate;
 mod pipeline;
@@ -27,4 +27,4 @@ pub use limits::{Canceller, Limits};
 pub use machine::{Machine, Output, StartError};
 
 pub(crate) use continuation::{Continuation, Each, Next, Reply};
-pub(crate) use machine::MockAnswer;
+pub(crate) use pipeline::PipelineRun;
