@@ -35,16 +35,17 @@ pub(crate) fn no_field(value: &Value, name: &str) -> Box<crate::vm::Failure> {
 
 /// The field, to change; one of a map is made.
 pub(crate) fn set_field<'a>(value: &'a mut Value, name: &Arc<str>) -> Outcome<&'a mut Value> {
+    let place = match &*value {
+        Value::Struct(object) => object.def().place(name),
+        Value::Enum(object) => object.def().fields.iter().position(|field| field == name),
+        Value::Map(_) => Some(0),
+        _ => None,
+    };
+    let Some(place) = place else { return Err(no_field(value, name)) };
     match value {
-        Value::Struct(object) => match object.def().place(name) {
-            Some(place) => Ok(&mut Arc::make_mut(object).values_mut()[place]),
-            None => Err(no_field(value, name)),
-        },
+        Value::Struct(object) => Ok(&mut Arc::make_mut(object).values_mut()[place]),
+        Value::Enum(object) => Ok(&mut Arc::make_mut(object).values_mut()[place]),
         Value::Map(map) => Ok(Arc::make_mut(map).entry(Text::from(&**name))),
-        Value::Enum(object) => match object.def().fields.iter().position(|field| field == name) {
-            Some(place) => Ok(&mut Arc::make_mut(object).values_mut()[place]),
-            None => Err(no_field(value, name)),
-        },
         other => Err(no_field(other, name)),
     }
 }

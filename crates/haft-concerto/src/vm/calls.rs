@@ -13,7 +13,7 @@ use super::{
 };
 use crate::load::{CallSite, Function, Method, Op, Program, Returns};
 use crate::natives::{self, Context};
-use crate::value::{Array, Boxed, Closure, RefKind, Reference, Value};
+use crate::value::{Boxed, Closure, RefKind, Reference, Value};
 
 /// The fault of a call with too few or too many arguments.
 pub(super) fn wrong_count(function: &Function, argc: usize) -> Box<Failure> {
@@ -585,12 +585,4 @@ fn by_name(function: &Function, site: &CallSite, arguments: Vec<Value>) -> Outco
         return Err(wrong_count(function, positional));
     }
     Ok(ordered)
-}
-
-/// Used by natives that change arrays in place.
-pub(crate) fn array_mut(value: &mut Value) -> Option<&mut Vec<Value>> {
-    match value {
-        Value::Array(array) => Some(Array::items_mut(Arc::make_mut(array))),
-        _ => None,
-    }
 }
