@@ -10,10 +10,23 @@
 //!
 //! Read in order: `source` → `lex` → `parse` → `check` → `emit` → `ir` → `load` → `vm`.
 
+pub mod ast;
+pub mod check;
+mod compile;
+pub mod diagnostic;
+pub mod emit;
 pub mod host;
 pub mod ir;
+pub mod lex;
 pub mod load;
+pub mod manifest;
+mod modules;
 pub mod natives;
+pub mod parse;
 pub mod source;
+pub mod symbols;
 pub mod value;
 pub mod vm;
+
+pub use compile::{Compiled, Connections, Options, Source, check, compile};
+pub use modules::read_program;

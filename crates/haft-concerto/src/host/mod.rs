@@ -3,6 +3,8 @@
 
 mod answer;
 mod mock;
+mod offline;
 
 pub use answer::read_answer;
 pub use mock::{MockReply, mock_reply};
+pub use offline::{Offline, TestOutcome};
