@@ -36,7 +36,10 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     let path = std::env::args().nth(1).ok_or("usage: run FILE")?;
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-    let options = Options { connections: Connections::Any, ..Options::default() };
+    let options = Options {
+        connections: Connections::Any,
+        ..Options::default()
+    };
     let compiled = compile(&Source::new(&path, &text), &options);
     eprint!("{}", compiled.render());
     let ir = compiled.ir.ok_or("not compiled")?;
@@ -44,8 +47,12 @@ fn run() -> Result<(), String> {
     let output = Box::new(Terminal(std::io::BufWriter::new(std::io::stdout())));
     let mut machine = Machine::new(program, Permissions::default(), Limits::default(), output);
     let ended = Offline::new(&mut machine, |machine, channel, payload| {
-        machine.output().print(&format!("[emit:{channel}] {payload}\n"));
+        machine
+            .output()
+            .print(&format!("[emit:{channel}] {payload}\n"));
     })
     .run();
-    ended.map(drop).map_err(|text| format!("runtime error: {text}"))
+    ended
+        .map(drop)
+        .map_err(|text| format!("runtime error: {text}"))
 }

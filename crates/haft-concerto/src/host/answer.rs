@@ -9,9 +9,14 @@ use crate::value::{Struct, StructDef, Value};
 
 /// The struct that an answer is, or what is wrong with it.
 pub fn read_answer(program: &Program, schema: &str, text: &str) -> Result<Value, Vec<String>> {
-    let json: Json =
-        serde_json::from_str(text.trim()).map_err(|error| vec![format!("invalid JSON: {error}")])?;
-    let Some(declared) = program.ir().schemas.iter().find(|declared| declared.name == schema) else {
+    let json: Json = serde_json::from_str(text.trim())
+        .map_err(|error| vec![format!("invalid JSON: {error}")])?;
+    let Some(declared) = program
+        .ir()
+        .schemas
+        .iter()
+        .find(|declared| declared.name == schema)
+    else {
         return Err(vec![format!("unknown schema `{schema}`")]);
     };
     let mut errors = Vec::new();
@@ -29,7 +34,11 @@ fn check(schema: &Json, value: &Json, path: &str, depth: usize, errors: &mut Vec
         errors.push(format!("{}: nested too deep", shown(path)));
         return;
     }
-    if let Some(options) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Json::as_array) {
+    if let Some(options) = schema
+        .get("anyOf")
+        .or_else(|| schema.get("oneOf"))
+        .and_then(Json::as_array)
+    {
         let fits = options.iter().any(|option| {
             let mut inner = Vec::new();
             check(option, value, path, depth + 1, &mut inner);
@@ -46,14 +55,23 @@ fn check(schema: &Json, value: &Json, path: &str, depth: usize, errors: &mut Vec
         _ => Vec::new(),
     };
     if !kinds.is_empty() && !kinds.iter().any(|kind| is(kind, value)) {
-        errors.push(format!("{}: expected {}, got {}", shown(path), kinds.join(" or "), kind_of(value)));
+        errors.push(format!(
+            "{}: expected {}, got {}",
+            shown(path),
+            kinds.join(" or "),
+            kind_of(value)
+        ));
         return;
     }
     if let Some(allowed) = schema.get("enum").and_then(Json::as_array)
         && !allowed.contains(value)
     {
         let allowed: Vec<String> = allowed.iter().map(Json::to_string).collect();
-        errors.push(format!("{}: must be one of {}", shown(path), allowed.join(", ")));
+        errors.push(format!(
+            "{}: must be one of {}",
+            shown(path),
+            allowed.join(", ")
+        ));
     }
     match value {
         Json::Array(items) => {
@@ -83,7 +101,11 @@ fn check(schema: &Json, value: &Json, path: &str, depth: usize, errors: &mut Vec
 }
 
 fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
 }
 
 fn shown(path: &str) -> &str {
@@ -121,7 +143,9 @@ fn kind_of(value: &Json) -> &'static str {
 /// The struct of a valid answer: declared fields in their order; absent ones read as nil. Members that
 /// nobody declared are left out.
 fn build(program: &Program, name: &str, schema: &Json, json: &Json) -> Value {
-    let Json::Object(members) = json else { return Value::from_json(json) };
+    let Json::Object(members) = json else {
+        return Value::from_json(json);
+    };
     let properties = schema.get("properties").and_then(Json::as_object);
     let def = match program.types.get(name).filter(|def| !def.fields.is_empty()) {
         Some(def) => {
@@ -130,7 +154,10 @@ fn build(program: &Program, name: &str, schema: &Json, json: &Json) -> Value {
             Arc::new(def)
         }
         None => {
-            let names = properties.into_iter().flatten().map(|(name, _)| Arc::from(name.as_str()));
+            let names = properties
+                .into_iter()
+                .flatten()
+                .map(|(name, _)| Arc::from(name.as_str()));
             let mut def = StructDef::new(name, names.collect());
             def.optional = vec![true; def.fields.len()];
             Arc::new(def)
@@ -155,7 +182,9 @@ fn build(program: &Program, name: &str, schema: &Json, json: &Json) -> Value {
 
 /// A member, with whole numbers as doubles where the schema says number, and back.
 fn typed(json: &Json, schema: Option<&Json>) -> Value {
-    let kind = schema.and_then(|schema| schema.get("type")).and_then(Json::as_str);
+    let kind = schema
+        .and_then(|schema| schema.get("type"))
+        .and_then(Json::as_str);
     match (Value::from_json(json), kind) {
         #[allow(clippy::cast_precision_loss)] // the nearest double
         (Value::Int(value), Some("number" | "Float")) => Value::Float(value as f64),

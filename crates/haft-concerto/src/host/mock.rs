@@ -22,23 +22,39 @@ pub fn mock_reply(prompt: &str, schema: Option<&Json>) -> MockReply {
         }
         Some(schema) => example(schema, "value", 0).to_string(),
     };
-    MockReply { text, tokens_in: i64::try_from(prompt.len()).unwrap_or(i64::MAX), tokens_out: 42 }
+    MockReply {
+        text,
+        tokens_in: i64::try_from(prompt.len()).unwrap_or(i64::MAX),
+        tokens_out: 42,
+    }
 }
 
 /// A value that has a schema. `name` is the field that it is for.
 fn example(schema: &Json, name: &str, depth: usize) -> Json {
-    if let Some(first) = schema.get("enum").and_then(Json::as_array).and_then(|all| all.first()) {
+    if let Some(first) = schema
+        .get("enum")
+        .and_then(Json::as_array)
+        .and_then(|all| all.first())
+    {
         return first.clone();
     }
-    if let Some(options) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Json::as_array) {
-        let not_null = options.iter().find(|option| option.get("type") != Some(&json!("null")));
+    if let Some(options) = schema
+        .get("anyOf")
+        .or_else(|| schema.get("oneOf"))
+        .and_then(Json::as_array)
+    {
+        let not_null = options
+            .iter()
+            .find(|option| option.get("type") != Some(&json!("null")));
         return not_null.map_or(Json::Null, |option| example(option, name, depth));
     }
     let kind = match schema.get("type") {
         Some(Json::String(kind)) => kind.as_str(),
-        Some(Json::Array(kinds)) => {
-            kinds.iter().filter_map(Json::as_str).find(|kind| *kind != "null").unwrap_or("null")
-        }
+        Some(Json::Array(kinds)) => kinds
+            .iter()
+            .filter_map(Json::as_str)
+            .find(|kind| *kind != "null")
+            .unwrap_or("null"),
         _ => "object",
     };
     match kind {
@@ -47,7 +63,10 @@ fn example(schema: &Json, name: &str, depth: usize) -> Json {
         "number" => json!(0.0),
         "boolean" => json!(false),
         "array" if depth < 32 => {
-            let items = schema.get("items").cloned().unwrap_or_else(|| json!({"type": "string"}));
+            let items = schema
+                .get("items")
+                .cloned()
+                .unwrap_or_else(|| json!({"type": "string"}));
             json!([example(&items, &format!("{name} item"), depth + 1)])
         }
         "object" if depth < 32 => {
@@ -71,7 +90,10 @@ mod tests {
     fn a_prompt_is_cut_after_fifty_characters_not_bytes() {
         let prompt = "ä".repeat(60);
         let reply = mock_reply(&prompt, None);
-        assert_eq!(reply.text, format!("[mock response to: {}]", "ä".repeat(50)));
+        assert_eq!(
+            reply.text,
+            format!("[mock response to: {}]", "ä".repeat(50))
+        );
         assert_eq!(reply.tokens_in, 120);
         assert_eq!(reply.tokens_out, 42);
     }

@@ -31,7 +31,10 @@ impl<'a> Offline<'a> {
         machine: &'a mut Machine,
         emit: impl FnMut(&mut Machine, &str, &Value) + 'a,
     ) -> Self {
-        Self { machine, emit: Box::new(emit) }
+        Self {
+            machine,
+            emit: Box::new(emit),
+        }
     }
 
     /// Runs the program: constants, then the entry. `Err` of `main` is reported as a raised value.
@@ -47,7 +50,10 @@ impl<'a> Offline<'a> {
 
     fn init(&mut self) -> Result<(), String> {
         match self.machine.init() {
-            Some(fiber) => self.drive(fiber).map(drop).map_err(|failure| failure.to_string()),
+            Some(fiber) => self
+                .drive(fiber)
+                .map(drop)
+                .map_err(|failure| failure.to_string()),
             None => Ok(()),
         }
     }
@@ -59,7 +65,10 @@ impl<'a> Offline<'a> {
             return TestOutcome::Failed(format!("there is no test number {place}"));
         };
         let ended = self.init().and_then(|()| {
-            let fiber = self.machine.test(place).map_err(|error| error.to_string())?;
+            let fiber = self
+                .machine
+                .test(place)
+                .map_err(|error| error.to_string())?;
             self.drive(fiber).map_err(|failure| failure.to_string())
         });
         match (ended, test.expect_fail, &test.expect_fail_message) {
@@ -91,7 +100,9 @@ impl<'a> Offline<'a> {
 
     fn perform(&mut self, effect: Effect) -> Value {
         match effect {
-            Effect::Emit { channel, payload, .. } => {
+            Effect::Emit {
+                channel, payload, ..
+            } => {
                 (self.emit)(self.machine, &channel, &payload);
                 Value::Nil
             }
@@ -100,20 +111,28 @@ impl<'a> Offline<'a> {
                 std::thread::sleep(time);
                 Value::Nil
             }
-            Effect::Agent(call) => refused(&format!("agent '{}' is not started offline", call.model)),
-            Effect::Listen(listen) => {
-                refused(&format!("agent '{}' is not started offline", listen.call.model))
+            Effect::Agent(call) => {
+                refused(&format!("agent '{}' is not started offline", call.model))
             }
-            Effect::Mcp(call) => {
-                refused(&format!("MCP server '{}' is not started offline", call.server))
-            }
+            Effect::Listen(listen) => refused(&format!(
+                "agent '{}' is not started offline",
+                listen.call.model
+            )),
+            Effect::Mcp(call) => refused(&format!(
+                "MCP server '{}' is not started offline",
+                call.server
+            )),
             Effect::Http(request) => refused(&format!("{} is not asked offline", request.url)),
         }
     }
 
     fn model(&mut self, call: &ModelCall) -> Value {
         let program = Arc::clone(self.machine.program());
-        let declared = program.ir().models.iter().find(|model| *model.name == *call.model);
+        let declared = program
+            .ir()
+            .models
+            .iter()
+            .find(|model| *model.name == *call.model);
         let schema = call.schema.as_deref();
         let mocked = self
             .machine
@@ -125,7 +144,12 @@ impl<'a> Offline<'a> {
             None => {
                 let reply = mock_reply(&call.prompt, json_schema(&program, schema));
                 let base = declared.and_then(|model| model.config.base.clone());
-                (reply.text, reply.tokens_in, reply.tokens_out, base.unwrap_or_default())
+                (
+                    reply.text,
+                    reply.tokens_in,
+                    reply.tokens_out,
+                    base.unwrap_or_default(),
+                )
             }
         };
         let answer = match schema {
@@ -148,13 +172,20 @@ impl<'a> Offline<'a> {
                 }
             },
         };
-        if let Some((memory, true)) = call.builder.as_ref().and_then(|builder| builder.memory.as_ref())
+        if let Some((memory, true)) = call
+            .builder
+            .as_ref()
+            .and_then(|builder| builder.memory.as_ref())
         {
             self.machine.stores().append(memory, "user", &call.prompt);
             self.machine.stores().append(memory, "assistant", &text);
         }
-        let logs = declared
-            .is_some_and(|model| model.decorators.iter().any(|decorator| decorator.name == "log"));
+        let logs = declared.is_some_and(|model| {
+            model
+                .decorators
+                .iter()
+                .any(|decorator| decorator.name == "log")
+        });
         if logs {
             self.log(call, tokens_in, tokens_out);
         }
@@ -178,7 +209,11 @@ impl<'a> Offline<'a> {
 }
 
 fn json_schema<'p>(program: &'p Program, name: Option<&str>) -> Option<&'p Json> {
-    let schema = program.ir().schemas.iter().find(|schema| Some(schema.name.as_str()) == name)?;
+    let schema = program
+        .ir()
+        .schemas
+        .iter()
+        .find(|schema| Some(schema.name.as_str()) == name)?;
     Some(&schema.json_schema)
 }
 

@@ -24,34 +24,84 @@ fn effect(instruction: &Instruction) -> (usize, usize) {
     let argc = instruction.argc.unwrap_or(0) as usize;
     let count = instruction.count.unwrap_or(0) as usize;
     match instruction.op {
-        Opcode::Push | Opcode::LoadConst | Opcode::LoadLocal | Opcode::LoadGlobal | Opcode::Absent => {
-            (0, 1)
-        }
+        Opcode::Push
+        | Opcode::LoadConst
+        | Opcode::LoadLocal
+        | Opcode::LoadGlobal
+        | Opcode::Absent => (0, 1),
         Opcode::Dup => (1, 2),
         Opcode::Swap => (2, 2),
-        Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Div | Opcode::Mod | Opcode::Eq
-        | Opcode::Neq | Opcode::Lt | Opcode::Gt | Opcode::Lte | Opcode::Gte | Opcode::And
-        | Opcode::Or | Opcode::IndexGet | Opcode::FieldSet | Opcode::HashMapSet
+        Opcode::Add
+        | Opcode::Sub
+        | Opcode::Mul
+        | Opcode::Div
+        | Opcode::Mod
+        | Opcode::Eq
+        | Opcode::Neq
+        | Opcode::Lt
+        | Opcode::Gt
+        | Opcode::Lte
+        | Opcode::Gte
+        | Opcode::And
+        | Opcode::Or
+        | Opcode::IndexGet
+        | Opcode::FieldSet
+        | Opcode::HashMapSet
         | Opcode::EmitAwait => (2, 1),
-        Opcode::Neg | Opcode::Not | Opcode::NilCoalescePrep | Opcode::CheckType | Opcode::Cast
-        | Opcode::Catch | Opcode::Propagate | Opcode::FieldGet | Opcode::HashMapGet
-        | Opcode::HashMapDelete | Opcode::HashMapHas | Opcode::HashMapQuery | Opcode::Await
-        | Opcode::SpawnAsync | Opcode::IterBegin | Opcode::IsVariant | Opcode::Payload
-        | Opcode::HasLength | Opcode::HasField | Opcode::Rest | Opcode::WrapOk
+        Opcode::Neg
+        | Opcode::Not
+        | Opcode::NilCoalescePrep
+        | Opcode::CheckType
+        | Opcode::Cast
+        | Opcode::Catch
+        | Opcode::Propagate
+        | Opcode::FieldGet
+        | Opcode::HashMapGet
+        | Opcode::HashMapDelete
+        | Opcode::HashMapHas
+        | Opcode::HashMapQuery
+        | Opcode::Await
+        | Opcode::SpawnAsync
+        | Opcode::IterBegin
+        | Opcode::IsVariant
+        | Opcode::Payload
+        | Opcode::HasLength
+        | Opcode::HasField
+        | Opcode::Rest
+        | Opcode::WrapOk
         | Opcode::WrapErr => (1, 1),
-        Opcode::Jump | Opcode::TryBegin | Opcode::TryEnd | Opcode::ParamDefault
+        Opcode::Jump
+        | Opcode::TryBegin
+        | Opcode::TryEnd
+        | Opcode::ParamDefault
         | Opcode::Unknown => (0, 0),
-        Opcode::Pop | Opcode::StoreLocal | Opcode::StoreGlobal | Opcode::JumpIfTrue
-        | Opcode::JumpIfFalse | Opcode::Return | Opcode::Throw | Opcode::Mismatch
-        | Opcode::Rethrow | Opcode::JumpIfFalseOrPop | Opcode::JumpIfTrueOrPop
+        Opcode::Pop
+        | Opcode::StoreLocal
+        | Opcode::StoreGlobal
+        | Opcode::JumpIfTrue
+        | Opcode::JumpIfFalse
+        | Opcode::Return
+        | Opcode::Throw
+        | Opcode::Mismatch
+        | Opcode::Rethrow
+        | Opcode::JumpIfFalseOrPop
+        | Opcode::JumpIfTrueOrPop
         | Opcode::JumpIfNotNilOrPop => (1, 0),
         Opcode::IterNext => (1, 2),
         Opcode::Call => (argc + 1, 1),
         Opcode::CallMethod => (argc + 1, 1),
-        Opcode::CallNative | Opcode::CallTool | Opcode::CallModel | Opcode::CallModelSchema
-        | Opcode::CallModelStream | Opcode::CallModelChat => (argc, 1),
-        Opcode::BuildArray | Opcode::BuildStruct | Opcode::BuildEnum | Opcode::BuildString
-        | Opcode::AwaitAll | Opcode::MakeClosure => (count, 1),
+        Opcode::CallNative
+        | Opcode::CallTool
+        | Opcode::CallModel
+        | Opcode::CallModelSchema
+        | Opcode::CallModelStream
+        | Opcode::CallModelChat => (argc, 1),
+        Opcode::BuildArray
+        | Opcode::BuildStruct
+        | Opcode::BuildEnum
+        | Opcode::BuildString
+        | Opcode::AwaitAll
+        | Opcode::MakeClosure => (count, 1),
         Opcode::BuildMap => (2 * count, 1),
         Opcode::BuildRange | Opcode::IndexSet | Opcode::InRange => (3, 1),
         Opcode::Emit => (2, 0),
@@ -76,7 +126,9 @@ fn ways(instruction: &Instruction) -> (bool, Option<isize>) {
     match instruction.op {
         Opcode::Jump => (false, Some(0)),
         Opcode::JumpIfTrue | Opcode::JumpIfFalse | Opcode::ParamDefault => (true, Some(0)),
-        Opcode::JumpIfFalseOrPop | Opcode::JumpIfTrueOrPop | Opcode::JumpIfNotNilOrPop
+        Opcode::JumpIfFalseOrPop
+        | Opcode::JumpIfTrueOrPop
+        | Opcode::JumpIfNotNilOrPop
         | Opcode::TryBegin => (true, Some(1)),
         Opcode::IterNext => (true, Some(-2)),
         Opcode::Catch if instruction.offset.is_some() => (true, Some(0)),
@@ -131,7 +183,13 @@ pub(super) fn complete_catches(code: &mut Vec<Instruction>) {
 /// Follows all ways through a function.
 pub(super) fn follow(code: &[Instruction]) -> Result<Flow, (usize, LoadErrorKind)> {
     let mut flow: Flow = vec![None; code.len() + 1];
-    let mut open = vec![(0_usize, State { height: 0, tries: Vec::new() })];
+    let mut open = vec![(
+        0_usize,
+        State {
+            height: 0,
+            tries: Vec::new(),
+        },
+    )];
     while let Some((place, state)) = open.pop() {
         let state = match &mut flow[place] {
             slot @ None => {
@@ -141,14 +199,21 @@ pub(super) fn follow(code: &[Instruction]) -> Result<Flow, (usize, LoadErrorKind
             Some(known) if known.height != state.height => {
                 return Err((
                     place,
-                    LoadErrorKind::Imbalance { one: known.height, other: state.height },
+                    LoadErrorKind::Imbalance {
+                        one: known.height,
+                        other: state.height,
+                    },
                 ));
             }
             Some(known) => {
                 // Files of upstream leave `try` blocks without a word: only what is open on every
                 // way counts.
-                let common =
-                    known.tries.iter().zip(&state.tries).take_while(|(a, b)| a == b).count();
+                let common = known
+                    .tries
+                    .iter()
+                    .zip(&state.tries)
+                    .take_while(|(a, b)| a == b)
+                    .count();
                 if common == known.tries.len() {
                     continue;
                 }
@@ -156,10 +221,18 @@ pub(super) fn follow(code: &[Instruction]) -> Result<Flow, (usize, LoadErrorKind
                 known.clone()
             }
         };
-        let Some(instruction) = code.get(place) else { continue };
+        let Some(instruction) = code.get(place) else {
+            continue;
+        };
         let (takes, leaves) = effect(instruction);
         let Some(rest) = state.height.checked_sub(takes) else {
-            return Err((place, LoadErrorKind::Underflow { takes, height: state.height }));
+            return Err((
+                place,
+                LoadErrorKind::Underflow {
+                    takes,
+                    height: state.height,
+                },
+            ));
         };
         let height = rest + leaves;
         if height > HIGHEST {
@@ -168,13 +241,22 @@ pub(super) fn follow(code: &[Instruction]) -> Result<Flow, (usize, LoadErrorKind
         let mut tries = state.tries.clone();
         let (next, other) = ways(instruction);
         if let Some(more) = other {
-            let target = instruction.offset.ok_or((place, LoadErrorKind::Missing("offset")))? as usize;
+            let target = instruction
+                .offset
+                .ok_or((place, LoadErrorKind::Missing("offset")))?
+                as usize;
             if target > code.len() {
                 return Err((place, LoadErrorKind::Jump(target)));
             }
             // `IterNext` takes one and leaves two; at the end it leaves none.
             let height = height.checked_add_signed(more).unwrap_or(0);
-            open.push((target, State { height, tries: tries.clone() }));
+            open.push((
+                target,
+                State {
+                    height,
+                    tries: tries.clone(),
+                },
+            ));
         }
         match instruction.op {
             Opcode::TryBegin => tries.push(place),

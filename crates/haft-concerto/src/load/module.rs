@@ -73,8 +73,9 @@ impl Loader {
     /// Gives every function its number before any code is looked at.
     fn declare(&mut self) -> Result<Vec<Body>, LoadError> {
         let mut ir = std::mem::replace(&mut self.program.ir, ir::Module::new("", ""));
-        self.declared =
-            declared(&ir).map(|(name, kind)| (name.to_owned(), kind)).collect();
+        self.declared = declared(&ir)
+            .map(|(name, kind)| (name.to_owned(), kind))
+            .collect();
         let mut bodies = Vec::new();
         for function in &mut ir.functions {
             let name = function.name.clone();
@@ -91,7 +92,10 @@ impl Loader {
                 }
                 if let Some((type_name, method)) = name.rsplit_once("::") {
                     let type_name = self.shared(type_name);
-                    self.methods.entry(method.to_owned()).or_default().push((type_name, number));
+                    self.methods
+                        .entry(method.to_owned())
+                        .or_default()
+                        .push((type_name, number));
                 }
             }
             function.aliases = aliases;
@@ -99,9 +103,16 @@ impl Loader {
         for tool in &mut ir.tools {
             let mut methods = HashMap::new();
             for method in &mut tool.methods {
-                let name = method.name.rsplit("::").next().unwrap_or_default().to_owned();
-                let number =
-                    self.add(&mut bodies, function_body(method, format!("{}::{name}", tool.name)));
+                let name = method
+                    .name
+                    .rsplit("::")
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned();
+                let number = self.add(
+                    &mut bodies,
+                    function_body(method, format!("{}::{name}", tool.name)),
+                );
                 methods.insert(self.shared(&name), number);
             }
             for field in &tool.state {
@@ -155,7 +166,10 @@ impl Loader {
         for listen in &mut ir.listens {
             let mut handlers = Vec::new();
             for handler in &mut listen.handlers {
-                let param = handler.param.as_str().or_else(|| handler.param.get("name")?.as_str());
+                let param = handler
+                    .param
+                    .as_str()
+                    .or_else(|| handler.param.get("name")?.as_str());
                 let param = ir::Param {
                     name: param.unwrap_or("_").to_owned(),
                     kind: Json::Null,
@@ -197,16 +211,28 @@ impl Loader {
     }
 
     fn shape(&mut self, name: &str, fields: &[ir::Field]) {
-        let mut def =
-            StructDef::new(name, fields.iter().map(|field| self.shared(&field.name)).collect());
-        def.optional = fields.iter().map(|field| field.required == Some(false)).collect();
+        let mut def = StructDef::new(
+            name,
+            fields
+                .iter()
+                .map(|field| self.shared(&field.name))
+                .collect(),
+        );
+        def.optional = fields
+            .iter()
+            .map(|field| field.required == Some(false))
+            .collect();
         let name = self.shared(name);
         self.program.types.insert(name, Arc::new(def));
     }
 
     fn body(&mut self, mut body: Body) -> Result<Function, LoadError> {
         let name = body.name.clone();
-        let error = |(place, kind)| LoadError { function: name.to_string(), place, kind };
+        let error = |(place, kind)| LoadError {
+            function: name.to_string(),
+            place,
+            kind,
+        };
         flow::complete_catches(&mut body.code);
         let flow = flow::follow(&body.code).map_err(|(place, kind)| error((Some(place), kind)))?;
 
@@ -226,9 +252,12 @@ impl Loader {
             .into_iter()
             .chain(body.params.iter().map(|param| param.name.as_str()))
             .chain(body.captures.iter().map(String::as_str))
-            .chain(body.code.iter().filter(|instruction| instruction.op == Opcode::StoreLocal).filter_map(
-                |instruction| instruction.name.as_deref(),
-            ));
+            .chain(
+                body.code
+                    .iter()
+                    .filter(|instruction| instruction.op == Opcode::StoreLocal)
+                    .filter_map(|instruction| instruction.name.as_deref()),
+            );
         let fixed = usize::from(has_self) + body.params.len() + body.captures.len();
         for (place, local) in names.enumerate() {
             let next = Reg::try_from(locals.len())
@@ -263,8 +292,11 @@ impl Loader {
             .chain(body.params.iter().map(|param| param.name.as_str()))
             .map(|param| self.shared(param))
             .collect();
-        let last_required =
-            body.params.iter().rposition(|param| !param.optional).map_or(0, |place| place + 1);
+        let last_required = body
+            .params
+            .iter()
+            .rposition(|param| !param.optional)
+            .map_or(0, |place| place + 1);
         let declared = body.return_type.as_str().unwrap_or_default();
         Ok(Function {
             name: body.name,
@@ -323,7 +355,11 @@ fn patch(op: &mut Op, starts: &[u32]) {
     else {
         return;
     };
-    *to = if *to & ABSOLUTE == 0 { starts[*to as usize] } else { *to & !ABSOLUTE };
+    *to = if *to & ABSOLUTE == 0 {
+        starts[*to as usize]
+    } else {
+        *to & !ABSOLUTE
+    };
 }
 
 /// The stretches of code that a `try` covers, innermost first.
@@ -339,9 +375,21 @@ fn handlers(code: &[Instruction], flow: &Flow, starts: &[u32], base: usize) -> V
             let target = starts[code[*begin].offset.unwrap_or(0) as usize];
             let height = flow[*begin].as_ref().map_or(0, |state| state.height);
             let register = Reg::try_from(base + height).unwrap_or(Reg::MAX);
-            match handlers.iter_mut().rev().find(|(_, handler)| handler.target == target && handler.to == from) {
+            match handlers
+                .iter_mut()
+                .rev()
+                .find(|(_, handler)| handler.target == target && handler.to == from)
+            {
                 Some((_, handler)) => handler.to = to,
-                None => handlers.push((depth, Handler { from, to, target, register })),
+                None => handlers.push((
+                    depth,
+                    Handler {
+                        from,
+                        to,
+                        target,
+                        register,
+                    },
+                )),
             }
         }
     }

@@ -30,7 +30,10 @@ pub(super) struct Site<'a> {
 
 impl<'a> Site<'a> {
     pub(super) fn new(instruction: &'a Instruction) -> Self {
-        Self { instruction, native: None }
+        Self {
+            instruction,
+            native: None,
+        }
     }
 }
 
@@ -64,7 +67,11 @@ impl Loader {
 
     pub(super) fn function_constant(&mut self, function: u32) -> u32 {
         let name = self.function_names[function as usize].clone();
-        let closure = Closure { function, name, captures: Vec::new() };
+        let closure = Closure {
+            function,
+            name,
+            captures: Vec::new(),
+        };
         self.constant(Value::Function(Arc::new(closure)))
     }
 
@@ -104,7 +111,9 @@ impl Loader {
     }
 
     pub(super) fn ir_constant(&self, arg: Option<&Json>) -> Result<Value, LoadErrorKind> {
-        let index = arg.and_then(Json::as_u64).ok_or(LoadErrorKind::Missing("arg"))?;
+        let index = arg
+            .and_then(Json::as_u64)
+            .ok_or(LoadErrorKind::Missing("arg"))?;
         let constant = usize::try_from(index)
             .ok()
             .and_then(|index| self.program.ir.constants.get(index))
@@ -117,7 +126,11 @@ impl Loader {
             ConstantKind::Float => match constant.value.as_f64() {
                 Some(value) => Value::Float(value),
                 None => Value::Float(
-                    constant.value.as_str().and_then(|text| text.parse().ok()).ok_or(wrong)?,
+                    constant
+                        .value
+                        .as_str()
+                        .and_then(|text| text.parse().ok())
+                        .ok_or(wrong)?,
                 ),
             },
             ConstantKind::String => Value::from(constant.value.as_str().ok_or(wrong)?),
@@ -127,9 +140,16 @@ impl Loader {
     pub(super) fn site(&mut self, site: Site<'_>) -> Result<u32, LoadErrorKind> {
         let instruction = site.instruction;
         // Where `name` is a place or a model, the method has a member of its own.
-        let method = instruction.method.as_deref().or(instruction.name.as_deref()).unwrap_or("");
+        let method = instruction
+            .method
+            .as_deref()
+            .or(instruction.name.as_deref())
+            .unwrap_or("");
         let arg = instruction.arg.as_ref();
-        let names = match arg.and_then(|arg| arg.get("names")).and_then(Json::as_array) {
+        let names = match arg
+            .and_then(|arg| arg.get("names"))
+            .and_then(Json::as_array)
+        {
             Some(names) => names
                 .iter()
                 .map(|name| name.as_str().map(|name| self.shared(name)))
@@ -165,9 +185,14 @@ impl Loader {
                 (Some(_), _) => Err(LoadErrorKind::Member("method")),
                 (None, arg) => {
                     let member = |name: &str| {
-                        arg.and_then(|arg| arg.get(name)).and_then(Json::as_str).map(Arc::from)
+                        arg.and_then(|arg| arg.get(name))
+                            .and_then(Json::as_str)
+                            .map(Arc::from)
                     };
-                    Ok(Mock::Fixed { response: member("response"), error: member("error") })
+                    Ok(Mock::Fixed {
+                        response: member("response"),
+                        error: member("error"),
+                    })
                 }
             })
             .transpose()?;
@@ -243,18 +268,59 @@ fn field_names(instruction: &Instruction) -> Result<Vec<&str>, LoadErrorKind> {
 /// Names that a module declares, with what they are.
 pub(super) fn declared(ir: &crate::ir::Module) -> impl Iterator<Item = (&str, RefKind)> {
     let of = |kind| move |name| (name, kind);
-    let servers = ir.connections.iter().filter(|connection| {
-        connection.config.get("type").and_then(Json::as_str) == Some("mcp")
-    });
+    let servers = ir
+        .connections
+        .iter()
+        .filter(|connection| connection.config.get("type").and_then(Json::as_str) == Some("mcp"));
     servers
         .map(|server| server.name.as_str())
         .map(of(RefKind::Mcp))
-        .chain(ir.agents.iter().map(|agent| agent.name.as_str()).map(of(RefKind::Agent)))
-        .chain(ir.pipelines.iter().map(|pipeline| pipeline.name.as_str()).map(of(RefKind::Pipeline)))
-        .chain(ir.memories.iter().map(|memory| memory.name.as_str()).map(of(RefKind::Memory)))
-        .chain(ir.ledgers.iter().map(|ledger| ledger.name.as_str()).map(of(RefKind::Ledger)))
-        .chain(ir.hashmaps.iter().map(|store| store.name.as_str()).map(of(RefKind::HashMap)))
-        .chain(ir.schemas.iter().map(|schema| schema.name.as_str()).map(of(RefKind::Schema)))
-        .chain(ir.tools.iter().map(|tool| tool.name.as_str()).map(of(RefKind::Tool)))
-        .chain(ir.models.iter().map(|model| model.name.as_str()).map(of(RefKind::Model)))
+        .chain(
+            ir.agents
+                .iter()
+                .map(|agent| agent.name.as_str())
+                .map(of(RefKind::Agent)),
+        )
+        .chain(
+            ir.pipelines
+                .iter()
+                .map(|pipeline| pipeline.name.as_str())
+                .map(of(RefKind::Pipeline)),
+        )
+        .chain(
+            ir.memories
+                .iter()
+                .map(|memory| memory.name.as_str())
+                .map(of(RefKind::Memory)),
+        )
+        .chain(
+            ir.ledgers
+                .iter()
+                .map(|ledger| ledger.name.as_str())
+                .map(of(RefKind::Ledger)),
+        )
+        .chain(
+            ir.hashmaps
+                .iter()
+                .map(|store| store.name.as_str())
+                .map(of(RefKind::HashMap)),
+        )
+        .chain(
+            ir.schemas
+                .iter()
+                .map(|schema| schema.name.as_str())
+                .map(of(RefKind::Schema)),
+        )
+        .chain(
+            ir.tools
+                .iter()
+                .map(|tool| tool.name.as_str())
+                .map(of(RefKind::Tool)),
+        )
+        .chain(
+            ir.models
+                .iter()
+                .map(|model| model.name.as_str())
+                .map(of(RefKind::Model)),
+        )
 }

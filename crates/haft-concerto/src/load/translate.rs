@@ -98,7 +98,9 @@ impl<'a> Translator<'a> {
                 self.spans.push((self.here(), span));
             }
             let swallow = instruction.op == Opcode::Swap
-                && code.get(place + 1).is_some_and(|next| next.op == Opcode::Pop)
+                && code
+                    .get(place + 1)
+                    .is_some_and(|next| next.op == Opcode::Pop)
                 && !target[place + 1];
             if swallow {
                 self.drop_second();
@@ -142,12 +144,14 @@ impl<'a> Translator<'a> {
             Sym::Local(src) => Op::Move { dst, src },
             Sym::Const(constant) => Op::Const { dst, constant },
             Sym::Int(value) => Op::Int { dst, value },
-            Sym::Function(function) => {
-                Op::Const { dst, constant: self.loader.function_constant(function) }
-            }
-            Sym::Native(native) => {
-                Op::Const { dst, constant: self.loader.constant(Value::Native(native)) }
-            }
+            Sym::Function(function) => Op::Const {
+                dst,
+                constant: self.loader.function_constant(function),
+            },
+            Sym::Native(native) => Op::Const {
+                dst,
+                constant: self.loader.constant(Value::Native(native)),
+            },
         };
         self.code.push(op);
         self.stack[place] = Sym::Reg;
@@ -199,7 +203,9 @@ impl<'a> Translator<'a> {
 
     /// `a b → b`: drops what is below the top.
     fn drop_second(&mut self) {
-        let Some(value) = self.stack.pop() else { return };
+        let Some(value) = self.stack.pop() else {
+            return;
+        };
         let above = self.top();
         self.stack.pop();
         let dst = self.top();
@@ -278,9 +284,15 @@ impl<'a> Translator<'a> {
                     // Resolved as a place in the new code, not in the IR's.
                     let next = self.here() + 2;
                     self.code.push(if skip_if_true {
-                        Op::JumpTrue { src, to: next | ABSOLUTE }
+                        Op::JumpTrue {
+                            src,
+                            to: next | ABSOLUTE,
+                        }
                     } else {
-                        Op::JumpFalse { src, to: next | ABSOLUTE }
+                        Op::JumpFalse {
+                            src,
+                            to: next | ABSOLUTE,
+                        }
                     });
                     self.code.push(Op::Loop { to });
                     self.barrier = self.code.len();
@@ -298,7 +310,9 @@ impl<'a> Translator<'a> {
     /// Replaces the comparison before by a jump.
     fn fuse(&mut self, when: bool, to: u32) -> Option<Op> {
         let result = self.reg(self.stack.len() - 1);
-        let Some(Op::Compare { dst, a, b, test }) = self.code.last().copied() else { return None };
+        let Some(Op::Compare { dst, a, b, test }) = self.code.last().copied() else {
+            return None;
+        };
         if dst != result {
             return None;
         }
@@ -307,25 +321,84 @@ impl<'a> Translator<'a> {
         if let Some(Op::Int { dst, value }) = self.code.last().copied()
             && dst == b
             && self.code.len() > self.barrier
-            && let Ok(value) = i16::try_from(value)
         {
             self.code.pop();
             return Some(match test {
-                Test::Lt => Op::JumpLessInt { a, value, expect: when, to },
-                Test::Le => Op::JumpLessEqualInt { a, value, expect: when, to },
-                Test::Gt => Op::JumpGreaterInt { a, value, expect: when, to },
-                Test::Ge => Op::JumpGreaterEqualInt { a, value, expect: when, to },
-                Test::Eq => Op::JumpEqualInt { a, value, expect: when, to },
-                Test::Ne => Op::JumpEqualInt { a, value, expect: !when, to },
+                Test::Lt => Op::JumpLessInt {
+                    a,
+                    value,
+                    expect: when,
+                    to,
+                },
+                Test::Le => Op::JumpLessEqualInt {
+                    a,
+                    value,
+                    expect: when,
+                    to,
+                },
+                Test::Gt => Op::JumpGreaterInt {
+                    a,
+                    value,
+                    expect: when,
+                    to,
+                },
+                Test::Ge => Op::JumpGreaterEqualInt {
+                    a,
+                    value,
+                    expect: when,
+                    to,
+                },
+                Test::Eq => Op::JumpEqualInt {
+                    a,
+                    value,
+                    expect: when,
+                    to,
+                },
+                Test::Ne => Op::JumpEqualInt {
+                    a,
+                    value,
+                    expect: !when,
+                    to,
+                },
             });
         }
         Some(match test {
-            Test::Lt => Op::JumpLess { a, b, expect: when, to },
-            Test::Gt => Op::JumpLess { a: b, b: a, expect: when, to },
-            Test::Le => Op::JumpLessEqual { a, b, expect: when, to },
-            Test::Ge => Op::JumpLessEqual { a: b, b: a, expect: when, to },
-            Test::Eq => Op::JumpEqual { a, b, expect: when, to },
-            Test::Ne => Op::JumpEqual { a, b, expect: !when, to },
+            Test::Lt => Op::JumpLess {
+                a,
+                b,
+                expect: when,
+                to,
+            },
+            Test::Gt => Op::JumpLess {
+                a: b,
+                b: a,
+                expect: when,
+                to,
+            },
+            Test::Le => Op::JumpLessEqual {
+                a,
+                b,
+                expect: when,
+                to,
+            },
+            Test::Ge => Op::JumpLessEqual {
+                a: b,
+                b: a,
+                expect: when,
+                to,
+            },
+            Test::Eq => Op::JumpEqual {
+                a,
+                b,
+                expect: when,
+                to,
+            },
+            Test::Ne => Op::JumpEqual {
+                a,
+                b,
+                expect: !when,
+                to,
+            },
         })
     }
 
@@ -349,18 +422,26 @@ impl<'a> Translator<'a> {
                     *dst = local;
                     return;
                 }
-                Op::Take { dst: local, src: top }
+                Op::Take {
+                    dst: local,
+                    src: top,
+                }
             }
             Some(Sym::Local(src)) if src == local => return,
             Some(Sym::Local(src)) => Op::Move { dst: local, src },
-            Some(Sym::Const(constant)) => Op::Const { dst: local, constant },
+            Some(Sym::Const(constant)) => Op::Const {
+                dst: local,
+                constant,
+            },
             Some(Sym::Int(value)) => Op::Int { dst: local, value },
-            Some(Sym::Function(function)) => {
-                Op::Const { dst: local, constant: self.loader.function_constant(function) }
-            }
-            Some(Sym::Native(native)) => {
-                Op::Const { dst: local, constant: self.loader.constant(Value::Native(native)) }
-            }
+            Some(Sym::Function(function)) => Op::Const {
+                dst: local,
+                constant: self.loader.function_constant(function),
+            },
+            Some(Sym::Native(native)) => Op::Const {
+                dst: local,
+                constant: self.loader.constant(Value::Native(native)),
+            },
             None => return,
         };
         self.code.push(op);
@@ -404,7 +485,11 @@ impl<'a> Translator<'a> {
             Sym::Function(function) if direct => {
                 self.stack.pop();
                 let base = self.settle_last(argc);
-                self.code.push(Op::CallFunction { base, argc: short(argc)?, function });
+                self.code.push(Op::CallFunction {
+                    base,
+                    argc: short(argc)?,
+                    function,
+                });
             }
             Sym::Native(native) if direct => {
                 self.stack.pop();
@@ -412,9 +497,16 @@ impl<'a> Translator<'a> {
                 return Ok(());
             }
             _ => {
-                let site = self.loader.site(Site { instruction, ..Site::new(instruction) })?;
+                let site = self.loader.site(Site {
+                    instruction,
+                    ..Site::new(instruction)
+                })?;
                 let base = self.settle_last(argc + 1);
-                self.code.push(Op::CallValue { base, argc: short(argc)?, site });
+                self.code.push(Op::CallValue {
+                    base,
+                    argc: short(argc)?,
+                    site,
+                });
                 self.stack.pop();
             }
         }
@@ -432,9 +524,15 @@ impl<'a> Translator<'a> {
             }
         }
         let base = self.settle_last(argc);
-        let site =
-            self.loader.site(Site { native: Some(native), ..Site::new(instruction) })?;
-        self.code.push(Op::CallNative { base, argc: short(argc)?, site });
+        let site = self.loader.site(Site {
+            native: Some(native),
+            ..Site::new(instruction)
+        })?;
+        self.code.push(Op::CallNative {
+            base,
+            argc: short(argc)?,
+            site,
+        });
         self.drop_last(argc);
         self.push_result();
         Ok(())
@@ -455,13 +553,18 @@ impl<'a> Translator<'a> {
         let to = instruction.offset.unwrap_or(0);
         match instruction.op {
             Opcode::Push => {
-                let value = instruction.arg.as_ref().map_or(Value::Nil, Value::from_json);
+                let value = instruction
+                    .arg
+                    .as_ref()
+                    .map_or(Value::Nil, Value::from_json);
                 self.load_constant(value);
             }
             Opcode::Pop => {
                 let place = self.stack.len() - 1;
                 if matches!(self.stack[place], Sym::Reg) {
-                    self.code.push(Op::Clear { dst: self.reg(place) });
+                    self.code.push(Op::Clear {
+                        dst: self.reg(place),
+                    });
                 }
                 self.stack.pop();
             }
@@ -528,12 +631,18 @@ impl<'a> Translator<'a> {
             }
             Opcode::Jump => {
                 self.flush();
-                self.code.push(if to as usize <= place { Op::Loop { to } } else { Op::Jump { to } });
+                self.code.push(if to as usize <= place {
+                    Op::Loop { to }
+                } else {
+                    Op::Jump { to }
+                });
                 self.barrier = self.code.len();
             }
             Opcode::JumpIfTrue => self.branch(true, to, place),
             Opcode::JumpIfFalse => self.branch(false, to, place),
-            op @ (Opcode::JumpIfFalseOrPop | Opcode::JumpIfTrueOrPop | Opcode::JumpIfNotNilOrPop) => {
+            op @ (Opcode::JumpIfFalseOrPop
+            | Opcode::JumpIfTrueOrPop
+            | Opcode::JumpIfNotNilOrPop) => {
                 self.flush();
                 self.stack.pop();
                 let src = self.top();
@@ -579,7 +688,11 @@ impl<'a> Translator<'a> {
             Opcode::CallMethod => {
                 let site = self.loader.site(Site::new(instruction))?;
                 let argc = short(argc)?;
-                self.row(usize::from(argc) + 1, |base| Op::CallMethod { base, argc, site });
+                self.row(usize::from(argc) + 1, |base| Op::CallMethod {
+                    base,
+                    argc,
+                    site,
+                });
             }
             Opcode::CallNative => {
                 let name = text(&instruction.name, "name")?;
@@ -593,7 +706,9 @@ impl<'a> Translator<'a> {
                 let argc = short(argc)?;
                 self.row(usize::from(argc), |base| Op::CallTool { base, argc, site });
             }
-            Opcode::CallModel | Opcode::CallModelSchema | Opcode::CallModelStream
+            Opcode::CallModel
+            | Opcode::CallModelSchema
+            | Opcode::CallModelStream
             | Opcode::CallModelChat => {
                 // The model is put below its arguments.
                 let site = self.loader.site(Site::new(instruction))?;
@@ -603,12 +718,22 @@ impl<'a> Translator<'a> {
                 self.push_result();
                 let top = self.stack.len() - 1;
                 for up in (self.stack.len() - argc..=top).rev() {
-                    self.code.push(Op::Take { dst: self.reg(up), src: self.reg(up - 1) });
+                    self.code.push(Op::Take {
+                        dst: self.reg(up),
+                        src: self.reg(up - 1),
+                    });
                 }
                 let constant = self.loader.constant(value);
-                self.code.push(Op::Const { dst: self.reg(top - argc), constant });
+                self.code.push(Op::Const {
+                    dst: self.reg(top - argc),
+                    constant,
+                });
                 let argc = short(argc)?;
-                self.row(usize::from(argc) + 1, |base| Op::CallMethod { base, argc, site });
+                self.row(usize::from(argc) + 1, |base| Op::CallMethod {
+                    base,
+                    argc,
+                    site,
+                });
             }
             Opcode::PlaceSet => {
                 let root = self.root(instruction)?;
@@ -624,11 +749,13 @@ impl<'a> Translator<'a> {
                 let site = self.loader.site(Site::new(instruction))?;
                 self.settle_root(root);
                 let argc = short(argc)?;
-                self.row(indexes(instruction) + usize::from(argc), |base| Op::PlaceCall {
-                    base,
-                    argc,
-                    root,
-                    site,
+                self.row(indexes(instruction) + usize::from(argc), |base| {
+                    Op::PlaceCall {
+                        base,
+                        argc,
+                        root,
+                        site,
+                    }
                 });
             }
             Opcode::BuildArray | Opcode::AwaitAll => {
@@ -647,7 +774,11 @@ impl<'a> Translator<'a> {
             Opcode::BuildEnum => {
                 let site = self.loader.variant(instruction)?;
                 let count = short(count as usize)?;
-                self.row(usize::from(count), |base| Op::BuildEnum { base, count, site });
+                self.row(usize::from(count), |base| Op::BuildEnum {
+                    base,
+                    count,
+                    site,
+                });
             }
             Opcode::BuildRange => self.row(3, |base| Op::BuildRange { base }),
             Opcode::MakeClosure => {
@@ -656,7 +787,11 @@ impl<'a> Translator<'a> {
                     return Err(LoadErrorKind::Function(name.to_owned()));
                 };
                 let count = short(count as usize)?;
-                self.row(usize::from(count), |base| Op::MakeClosure { base, count, function });
+                self.row(usize::from(count), |base| Op::MakeClosure {
+                    base,
+                    count,
+                    function,
+                });
             }
             Opcode::FieldGet => {
                 let name = self.loader.name(text(&instruction.name, "name")?);
@@ -664,7 +799,11 @@ impl<'a> Translator<'a> {
             }
             Opcode::FieldSet => {
                 let name = self.loader.name(text(&instruction.name, "name")?);
-                self.row(2, |base| Op::SetField { base, src: base + 1, name });
+                self.row(2, |base| Op::SetField {
+                    base,
+                    src: base + 1,
+                    name,
+                });
             }
             Opcode::IndexGet => {
                 let (src, index) = self.pop_two();
@@ -673,10 +812,17 @@ impl<'a> Translator<'a> {
                 self.push_result();
             }
             Opcode::IndexSet => {
-                self.row(3, |base| Op::SetIndex { base, index: base + 1, src: base + 2 });
+                self.row(3, |base| Op::SetIndex {
+                    base,
+                    index: base + 1,
+                    src: base + 2,
+                });
             }
-            Opcode::HashMapGet | Opcode::HashMapDelete | Opcode::HashMapHas
-            | Opcode::HashMapQuery | Opcode::HashMapSet => {
+            Opcode::HashMapGet
+            | Opcode::HashMapDelete
+            | Opcode::HashMapHas
+            | Opcode::HashMapQuery
+            | Opcode::HashMapSet => {
                 let (method, argc) = match instruction.op {
                     Opcode::HashMapGet => ("get", 1),
                     Opcode::HashMapDelete => ("delete", 1),
@@ -684,7 +830,9 @@ impl<'a> Translator<'a> {
                     Opcode::HashMapQuery => ("query", 1),
                     _ => ("set", 2),
                 };
-                let mut call = Instruction::new(Opcode::CallModel).method(method).argc(argc);
+                let mut call = Instruction::new(Opcode::CallModel)
+                    .method(method)
+                    .argc(argc);
                 call.model = Some(text(&instruction.hashmap_name, "hashmap_name")?.to_owned());
                 self.one(&call, place)?;
             }
@@ -698,7 +846,11 @@ impl<'a> Translator<'a> {
             Opcode::ListenBegin => {
                 let site = self.loader.site(Site::new(instruction))?;
                 let count = short(count as usize)?;
-                self.row(usize::from(count) + 2, |base| Op::Listen { base, count, site });
+                self.row(usize::from(count) + 2, |base| Op::Listen {
+                    base,
+                    count,
+                    site,
+                });
             }
             Opcode::MockModel => {
                 let site = self.loader.site(Site::new(instruction))?;
@@ -711,7 +863,11 @@ impl<'a> Translator<'a> {
             Opcode::IterNext => {
                 self.flush();
                 let iter = self.reg(self.stack.len() - 1);
-                self.code.push(Op::IterNext { iter, dst: iter + 1, to });
+                self.code.push(Op::IterNext {
+                    iter,
+                    dst: iter + 1,
+                    to,
+                });
                 // Its result may go to a local at once: it is the last instruction, and where the
                 // loop ends nothing is written.
                 self.barrier = self.code.len() - 1;
@@ -736,13 +892,22 @@ impl<'a> Translator<'a> {
             }
             Opcode::HasLength => {
                 let at_least = instruction.arg == Some(Json::Bool(true));
-                self.unary(|dst, src| Op::HasLength { dst, src, at_least, count });
+                self.unary(|dst, src| Op::HasLength {
+                    dst,
+                    src,
+                    at_least,
+                    count,
+                });
             }
             Opcode::HasField => {
                 let name = self.loader.name(text(&instruction.name, "name")?);
                 self.unary(|dst, src| Op::HasField { dst, src, name });
             }
-            Opcode::Rest => self.unary(|dst, src| Op::Rest { dst, src, from: count }),
+            Opcode::Rest => self.unary(|dst, src| Op::Rest {
+                dst,
+                src,
+                from: count,
+            }),
             Opcode::InRange => {
                 let inclusive = instruction.arg == Some(Json::Bool(true));
                 self.row(3, |base| Op::InRange { base, inclusive });
@@ -756,7 +921,10 @@ impl<'a> Translator<'a> {
 
     fn root(&self, instruction: &Instruction) -> Result<Reg, LoadErrorKind> {
         let name = text(&instruction.name, "name")?;
-        self.locals.get(name).copied().ok_or(LoadErrorKind::Member("name"))
+        self.locals
+            .get(name)
+            .copied()
+            .ok_or(LoadErrorKind::Member("name"))
     }
 
     /// Whatever on the stack is the local that is about to change keeps its old value.

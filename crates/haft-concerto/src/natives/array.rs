@@ -16,14 +16,21 @@ pub(super) fn call(
     method: Method,
     arguments: &mut [Value],
 ) -> Outcome<Option<Reply>> {
-    let Value::Array(array) = receiver else { return Ok(None) };
+    let Value::Array(array) = receiver else {
+        return Ok(None);
+    };
     let items = array.items();
     let value = match method {
         Method::Len => int(items.len()),
         Method::IsEmpty => Value::Bool(items.is_empty()),
         Method::Get => {
             let place = int_of("get", argument(arguments, 0, "get")?)?;
-            Value::option(usize::try_from(place).ok().and_then(|place| items.get(place)).cloned())
+            Value::option(
+                usize::try_from(place)
+                    .ok()
+                    .and_then(|place| items.get(place))
+                    .cloned(),
+            )
         }
         Method::First => Value::option(items.first().cloned()),
         Method::Last => Value::option(items.last().cloned()),
@@ -33,7 +40,9 @@ pub(super) fn call(
             Value::option(items.iter().position(|item| item == wanted).map(int))
         }
         Method::Join => {
-            let separator = arguments.first().map_or(Ok(""), |value| text_of("join", value))?;
+            let separator = arguments
+                .first()
+                .map_or(Ok(""), |value| text_of("join", value))?;
             Value::text(string::join(items, separator))
         }
         Method::Slice => {
@@ -49,7 +58,10 @@ pub(super) fn call(
         }
         Method::Concat => {
             let other = array_of("concat", argument(arguments, 0, "concat")?)?;
-            context.machine.heap.charge(16 * (items.len() + other.len()))?;
+            context
+                .machine
+                .heap
+                .charge(16 * (items.len() + other.len()))?;
             Value::array(items.iter().chain(other).cloned().collect())
         }
         Method::Enumerate => Value::array(
@@ -61,7 +73,12 @@ pub(super) fn call(
         ),
         Method::Map | Method::Filter | Method::Find | Method::Any | Method::All => {
             let function = argument(arguments, 0, "map")?.clone();
-            return Ok(Some(Each::begin(method, function, items.to_vec(), Vec::new())));
+            return Ok(Some(Each::begin(
+                method,
+                function,
+                items.to_vec(),
+                Vec::new(),
+            )));
         }
         Method::Reduce => return reduce(items, arguments).map(Some),
         _ => return change(context, receiver, method, arguments),
@@ -108,7 +125,9 @@ fn change(
     method: Method,
     arguments: &mut [Value],
 ) -> Outcome<Option<Reply>> {
-    let Value::Array(array) = receiver else { return Ok(None) };
+    let Value::Array(array) = receiver else {
+        return Ok(None);
+    };
     let length = array.items().len();
     let value = match method {
         Method::Push => {

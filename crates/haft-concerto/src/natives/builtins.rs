@@ -15,12 +15,17 @@ pub(super) const ALL: &[Native] = &[
     Native::new("env", (1, 1), |context, a| {
         let name = text_of("env", &a[0])?;
         if !context.machine.permissions.env.allows(name) {
-            return Err(Fault::of(FaultKind::Permission, format!("env {name}: allow it with --allow-env={name}")));
+            return Err(Fault::of(
+                FaultKind::Permission,
+                format!("env {name}: allow it with --allow-env={name}"),
+            ));
         }
         give(std::env::var(name).map_or(Value::Nil, Value::text))
     }),
     Native::new("panic", (0, 1), |_, a| {
-        Err(Failure::stop(Stop::Panic(a.first().map(Value::to_string).unwrap_or_default())))
+        Err(Failure::stop(Stop::Panic(
+            a.first().map(Value::to_string).unwrap_or_default(),
+        )))
     }),
     Native::new("assert", (1, 2), |_, a| {
         if a[0].is_truthy() {
@@ -32,7 +37,11 @@ pub(super) const ALL: &[Native] = &[
         }))
     }),
     Native::new("assert_eq", (2, 2), |_, a| {
-        if a[0] == a[1] { give(Value::Nil) } else { Err(failed(format!("{} != {}", a[0], a[1]))) }
+        if a[0] == a[1] {
+            give(Value::Nil)
+        } else {
+            Err(failed(format!("{} != {}", a[0], a[1])))
+        }
     }),
     Native::new("assert_ne", (2, 2), |_, a| {
         if a[0] == a[1] {
@@ -45,7 +54,10 @@ pub(super) const ALL: &[Native] = &[
         let emits = context.machine.emits.iter().map(|(channel, payload)| {
             Value::record(
                 "Emit",
-                vec![("channel", Value::from(channel.as_str())), ("payload", payload.clone())],
+                vec![
+                    ("channel", Value::from(channel.as_str())),
+                    ("payload", payload.clone()),
+                ],
             )
         });
         give(Value::array(emits.collect()))

@@ -8,12 +8,18 @@ use crate::value::Value;
 use crate::vm::{Outcome, Reply};
 
 pub(super) const ALL: &[Native] = &[
-    Native::new("std::collections::Set::new", (0, 0), |_, _| give(make("Set", Vec::new()))),
+    Native::new("std::collections::Set::new", (0, 0), |_, _| {
+        give(make("Set", Vec::new()))
+    }),
     Native::new("std::collections::Set::from", (1, 1), |_, a| {
         give(make("Set", unique(array_of("Set::from", &a[0])?)))
     }),
-    Native::new("std::collections::Queue::new", (0, 0), |_, _| give(make("Queue", Vec::new()))),
-    Native::new("std::collections::Stack::new", (0, 0), |_, _| give(make("Stack", Vec::new()))),
+    Native::new("std::collections::Queue::new", (0, 0), |_, _| {
+        give(make("Queue", Vec::new()))
+    }),
+    Native::new("std::collections::Stack::new", (0, 0), |_, _| {
+        give(make("Stack", Vec::new()))
+    }),
 ];
 
 fn make(name: &str, items: Vec<Value>) -> Value {
@@ -68,18 +74,46 @@ pub(super) fn call(
         }
         ("Set", Method::Remove) => {
             let gone = first()?;
-            make(kind, items_here.iter().filter(|item| *item != gone).cloned().collect())
+            make(
+                kind,
+                items_here
+                    .iter()
+                    .filter(|item| *item != gone)
+                    .cloned()
+                    .collect(),
+            )
         }
-        ("Set", Method::Union) => {
-            make(kind, unique(&items_here.iter().chain(other()?).cloned().collect::<Vec<_>>()))
-        }
+        ("Set", Method::Union) => make(
+            kind,
+            unique(
+                &items_here
+                    .iter()
+                    .chain(other()?)
+                    .cloned()
+                    .collect::<Vec<_>>(),
+            ),
+        ),
         ("Set", Method::Intersection) => {
             let other = other()?;
-            make(kind, items_here.iter().filter(|item| other.contains(item)).cloned().collect())
+            make(
+                kind,
+                items_here
+                    .iter()
+                    .filter(|item| other.contains(item))
+                    .cloned()
+                    .collect(),
+            )
         }
         ("Set", Method::Difference) => {
             let other = other()?;
-            make(kind, items_here.iter().filter(|item| !other.contains(item)).cloned().collect())
+            make(
+                kind,
+                items_here
+                    .iter()
+                    .filter(|item| !other.contains(item))
+                    .cloned()
+                    .collect(),
+            )
         }
         ("Queue", Method::Enqueue) | ("Stack", Method::Push) => {
             let mut all = items_here.to_vec();
@@ -89,9 +123,10 @@ pub(super) fn call(
         ("Queue", Method::Dequeue | Method::Peek) => Value::option(items_here.first().cloned()),
         ("Stack", Method::Pop | Method::Peek) => Value::option(items_here.last().cloned()),
         ("Queue", Method::Rest) => make(kind, items_here.get(1..).unwrap_or_default().to_vec()),
-        ("Stack", Method::Rest) => {
-            make(kind, items_here[..items_here.len().saturating_sub(1)].to_vec())
-        }
+        ("Stack", Method::Rest) => make(
+            kind,
+            items_here[..items_here.len().saturating_sub(1)].to_vec(),
+        ),
         _ => return Ok(None),
     };
     Ok(Some(value.into()))

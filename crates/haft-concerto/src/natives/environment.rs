@@ -12,13 +12,14 @@ pub(super) const ALL: &[Native] = &[
     Native::new("std::env::require", (1, 1), |context, a| {
         let name = text_of("require", &a[0])?;
         if !context.machine.permissions.env.allows(name) {
-            return give(Value::result(Err(format!("permission denied: {}", hint(name)))));
+            return give(Value::result(Err(format!(
+                "permission denied: {}",
+                hint(name)
+            ))));
         }
-        give(Value::result(
-            std::env::var(name)
-                .map(Value::text)
-                .map_err(|_| format!("missing environment variable: {name}")),
-        ))
+        give(Value::result(std::env::var(name).map(Value::text).map_err(
+            |_| format!("missing environment variable: {name}"),
+        )))
     }),
     Native::new("std::env::has", (1, 1), |context, a| {
         let name = allowed(context, text_of("has", &a[0])?)?;
@@ -26,7 +27,10 @@ pub(super) const ALL: &[Native] = &[
     }),
     Native::new("std::env::all", (0, 0), |context, _| {
         if matches!(context.machine.permissions.env, super::Grant::Nothing) {
-            return Err(Fault::of(FaultKind::Permission, "env: allow it with --allow-env"));
+            return Err(Fault::of(
+                FaultKind::Permission,
+                "env: allow it with --allow-env",
+            ));
         }
         let mut all: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -34,7 +38,9 @@ pub(super) const ALL: &[Native] = &[
             .collect();
         all.sort();
         give(Value::map(
-            all.into_iter().map(|(name, value)| (name, Value::text(value))).collect::<Map>(),
+            all.into_iter()
+                .map(|(name, value)| (name, Value::text(value)))
+                .collect::<Map>(),
         ))
     }),
 ];

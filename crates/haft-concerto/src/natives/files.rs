@@ -16,13 +16,17 @@ pub(super) const ALL: &[Native] = &[
             if path.metadata().map_err(|error| said(path, &error))?.len() > limit {
                 return Err(format!("{}: larger than the memory limit", path.display()));
             }
-            fs::read_to_string(path).map(Value::text).map_err(|error| said(path, &error))
+            fs::read_to_string(path)
+                .map(Value::text)
+                .map_err(|error| said(path, &error))
         })
     }),
     Native::new("std::fs::write_file", (2, 2), |context, a| {
         let text = text_of("write_file", &a[1])?;
         touch(context, &a[0], |path| {
-            fs::write(path, text).map(|()| Value::Nil).map_err(|error| said(path, &error))
+            fs::write(path, text)
+                .map(|()| Value::Nil)
+                .map_err(|error| said(path, &error))
         })
     }),
     Native::new("std::fs::append_file", (2, 2), |context, a| {
@@ -39,7 +43,9 @@ pub(super) const ALL: &[Native] = &[
     }),
     Native::new("std::fs::remove_file", (1, 1), |context, a| {
         touch(context, &a[0], |path| {
-            fs::remove_file(path).map(|()| Value::Nil).map_err(|error| said(path, &error))
+            fs::remove_file(path)
+                .map(|()| Value::Nil)
+                .map_err(|error| said(path, &error))
         })
     }),
     Native::new("std::fs::list_dir", (1, 1), |context, a| {

@@ -7,11 +7,17 @@ use crate::vm::{Outcome, Reply};
 pub(super) const ALL: &[Native] = &[
     Native::new("std::fmt::format", (1, 2), |_, a| {
         let text = text_of("format", &a[0])?;
-        let values = a.get(1).map_or(Ok(&[][..]), |values| array_of("format", values))?;
+        let values = a
+            .get(1)
+            .map_or(Ok(&[][..]), |values| array_of("format", values))?;
         give(format(text, values))
     }),
-    Native::new("std::fmt::pad_left", (2, 3), |context, a| pad(context, a, true)),
-    Native::new("std::fmt::pad_right", (2, 3), |context, a| pad(context, a, false)),
+    Native::new("std::fmt::pad_left", (2, 3), |context, a| {
+        pad(context, a, true)
+    }),
+    Native::new("std::fmt::pad_right", (2, 3), |context, a| {
+        pad(context, a, false)
+    }),
     Native::new("std::fmt::truncate", (2, 2), |_, a| {
         let (text, count) = (text_of("truncate", &a[0])?, count_of("truncate", &a[1])?);
         give(text.chars().take(count).collect::<String>())
@@ -24,10 +30,18 @@ pub(super) const ALL: &[Native] = &[
         let lines: Vec<String> = text.lines().map(|line| format!("{blanks}{line}")).collect();
         give(lines.join("\n"))
     }),
-    Native::new("std::log::info", (1, 1), |context, a| log(context, "[INFO] ", &a[0])),
-    Native::new("std::log::warn", (1, 1), |context, a| log(context, "[WARN] ", &a[0])),
-    Native::new("std::log::error", (1, 1), |context, a| log(context, "[ERROR]", &a[0])),
-    Native::new("std::log::debug", (1, 1), |context, a| log(context, "[DEBUG]", &a[0])),
+    Native::new("std::log::info", (1, 1), |context, a| {
+        log(context, "[INFO] ", &a[0])
+    }),
+    Native::new("std::log::warn", (1, 1), |context, a| {
+        log(context, "[WARN] ", &a[0])
+    }),
+    Native::new("std::log::error", (1, 1), |context, a| {
+        log(context, "[ERROR]", &a[0])
+    }),
+    Native::new("std::log::debug", (1, 1), |context, a| {
+        log(context, "[DEBUG]", &a[0])
+    }),
 ];
 
 fn log(context: &mut Context<'_>, level: &str, text: &Value) -> Outcome<Reply> {
@@ -56,7 +70,9 @@ fn pad(context: &mut Context<'_>, arguments: &[Value], left: bool) -> Outcome<Re
         other => other.to_string(),
     };
     let width = count_of("pad", &arguments[1])?;
-    let fill = arguments.get(2).map_or(Ok(" "), |fill| text_of("pad", fill))?;
+    let fill = arguments
+        .get(2)
+        .map_or(Ok(" "), |fill| text_of("pad", fill))?;
     let missing = width.saturating_sub(text.chars().count());
     context.machine.heap.charge(missing)?;
     let fill: String = fill.chars().take(1).collect::<String>().repeat(missing);

@@ -32,7 +32,9 @@ fn request(
 ) -> Outcome<Reply> {
     let url = text_of("http", url)?;
     let Some(host) = host(url) else {
-        return give(Value::result(Err(format!("'{url}' is not an http or https address"))));
+        return give(Value::result(Err(format!(
+            "'{url}' is not an http or https address"
+        ))));
     };
     if !context.machine.permissions.net.allows(host) {
         let text = format!("permission denied: {host}: allow it with --allow-net={host}");
@@ -46,9 +48,10 @@ fn request(
         },
     };
     let headers = match headers {
-        Some(Value::Map(map)) => {
-            map.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
-        }
+        Some(Value::Map(map)) => map
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect(),
         _ => Vec::new(),
     };
     Ok(Reply::Effect(Effect::Http(HttpRequest {
@@ -61,7 +64,9 @@ fn request(
 
 /// The host of an address, without port and without what stands before an `@`.
 fn host(url: &str) -> Option<&str> {
-    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"))?;
     let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
     let authority = rest[..end].rsplit('@').next()?;
     let host = match authority.strip_prefix('[') {
@@ -78,9 +83,15 @@ mod tests {
     #[test]
     fn the_host_is_the_one_that_would_be_asked() {
         assert_eq!(host("https://a.example:8080/x"), Some("a.example"));
-        assert_eq!(host("http://good.example@evil.example/"), Some("evil.example"));
+        assert_eq!(
+            host("http://good.example@evil.example/"),
+            Some("evil.example")
+        );
         assert_eq!(host("http://[::1]:80/"), Some("::1"));
         assert_eq!(host("file:///etc/passwd"), None);
-        assert_eq!(host("http://evil.example\\@good.example"), Some("evil.example"));
+        assert_eq!(
+            host("http://evil.example\\@good.example"),
+            Some("evil.example")
+        );
     }
 }

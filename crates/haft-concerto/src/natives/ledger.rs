@@ -32,16 +32,28 @@ impl LedgerStore {
     }
 
     fn find(&mut self, identifier: &str) -> Option<&mut Entry> {
-        self.entries.iter_mut().find(|entry| entry.identifier == identifier)
+        self.entries
+            .iter_mut()
+            .find(|entry| entry.identifier == identifier)
     }
 
     fn select(&self, fits: impl Fn(&Entry) -> bool) -> Value {
-        Value::array(self.entries.iter().filter(|entry| fits(entry)).map(record).collect())
+        Value::array(
+            self.entries
+                .iter()
+                .filter(|entry| fits(entry))
+                .map(record)
+                .collect(),
+        )
     }
 }
 
 fn record(entry: &Entry) -> Value {
-    let keys = entry.keys.iter().map(|key| Value::from(key.as_str())).collect();
+    let keys = entry
+        .keys
+        .iter()
+        .map(|key| Value::from(key.as_str()))
+        .collect();
     Value::record(
         "LedgerEntry",
         vec![
@@ -70,7 +82,10 @@ fn same(a: &str, b: &str) -> bool {
 }
 
 fn keys_of(function: &str, value: &Value) -> Outcome<Vec<String>> {
-    Ok(array_of(function, value)?.iter().map(Value::to_string).collect())
+    Ok(array_of(function, value)?
+        .iter()
+        .map(Value::to_string)
+        .collect())
 }
 
 pub(super) fn call(
@@ -79,7 +94,12 @@ pub(super) fn call(
     method: Method,
     arguments: &mut [Value],
 ) -> Outcome<Option<Reply>> {
-    let store = context.machine.stores.ledgers.entry(reference.name.clone()).or_default();
+    let store = context
+        .machine
+        .stores
+        .ledgers
+        .entry(reference.name.clone())
+        .or_default();
     let text = |place: usize, name: &str| -> Outcome<String> {
         Ok(argument(arguments, place, name)?.to_string())
     };
@@ -88,7 +108,11 @@ pub(super) fn call(
             let identifier = text(0, "insert")?;
             let keys = keys_of("insert", argument(arguments, 1, "insert")?)?;
             let value = argument(arguments, 2, "insert")?.clone();
-            let entry = Entry { identifier, keys, value };
+            let entry = Entry {
+                identifier,
+                keys,
+                value,
+            };
             match store.find(&entry.identifier) {
                 Some(old) => *old = entry,
                 None => store.entries.push(entry),
@@ -120,11 +144,18 @@ pub(super) fn call(
         }
         Method::Entries => store.select(|_| true),
         Method::Identifiers => Value::array(
-            store.entries.iter().map(|entry| Value::from(entry.identifier.as_str())).collect(),
+            store
+                .entries
+                .iter()
+                .map(|entry| Value::from(entry.identifier.as_str()))
+                .collect(),
         ),
         Method::Scope => {
             let name = format!("{}\0{}", reference.name, text(0, "scope")?);
-            Value::Ref(Arc::new(Reference { kind: reference.kind, name: Arc::from(name) }))
+            Value::Ref(Arc::new(Reference {
+                kind: reference.kind,
+                name: Arc::from(name),
+            }))
         }
         Method::Query => Value::Ref(reference.clone()),
         Method::FromIdentifier => {
@@ -141,13 +172,20 @@ pub(super) fn call(
         Method::FromAnyKeys => {
             let wanted = keys_of("from_any_keys", argument(arguments, 0, "from_any_keys")?)?;
             store.select(|entry| {
-                wanted.iter().any(|wanted| entry.keys.iter().any(|key| same(key, wanted)))
+                wanted
+                    .iter()
+                    .any(|wanted| entry.keys.iter().any(|key| same(key, wanted)))
             })
         }
         Method::FromExactKeys => {
-            let wanted = keys_of("from_exact_keys", argument(arguments, 0, "from_exact_keys")?)?;
+            let wanted = keys_of(
+                "from_exact_keys",
+                argument(arguments, 0, "from_exact_keys")?,
+            )?;
             store.select(|entry| {
-                wanted.iter().all(|wanted| entry.keys.iter().any(|key| same(key, wanted)))
+                wanted
+                    .iter()
+                    .all(|wanted| entry.keys.iter().any(|key| same(key, wanted)))
             })
         }
         _ => return Ok(None),

@@ -13,7 +13,9 @@ pub(super) fn call(
     method: Method,
     arguments: &mut [Value],
 ) -> Outcome<Option<Reply>> {
-    let Value::Map(map) = receiver else { return Ok(None) };
+    let Value::Map(map) = receiver else {
+        return Ok(None);
+    };
     let value = match method {
         Method::Len => int(map.len()),
         Method::IsEmpty => Value::Bool(map.is_empty()),
@@ -21,7 +23,11 @@ pub(super) fn call(
             Value::Bool(map.contains(&key(argument(arguments, 0, "has")?)))
         }
         Method::Get => Value::option(map.get(&key(argument(arguments, 0, "get")?)).cloned()),
-        Method::Keys => Value::array(map.iter().map(|(key, _)| Value::Text(key.clone())).collect()),
+        Method::Keys => Value::array(
+            map.iter()
+                .map(|(key, _)| Value::Text(key.clone()))
+                .collect(),
+        ),
         Method::Values => Value::array(map.iter().map(|(_, value)| value.clone()).collect()),
         Method::Entries => Value::array(
             map.iter()

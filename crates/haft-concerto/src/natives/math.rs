@@ -9,26 +9,41 @@ pub(super) const ALL: &[Native] = &[
         Value::Int(value) => give(value.wrapping_abs()),
         other => give(Value::Float(number("abs", other)?.abs())),
     }),
-    Native::new("std::math::min", (2, 2), |_, a| either("min", a, i64::min, f64::min)),
-    Native::new("std::math::max", (2, 2), |_, a| either("max", a, i64::max, f64::max)),
+    Native::new("std::math::min", (2, 2), |_, a| {
+        either("min", a, i64::min, f64::min)
+    }),
+    Native::new("std::math::max", (2, 2), |_, a| {
+        either("max", a, i64::max, f64::max)
+    }),
     Native::new("std::math::clamp", (3, 3), |_, a| {
         if let [Value::Int(value), Value::Int(low), Value::Int(high)] = a {
             return give((*value).min(*high).max(*low));
         }
-        let (value, low, high) =
-            (number("clamp", &a[0])?, number("clamp", &a[1])?, number("clamp", &a[2])?);
+        let (value, low, high) = (
+            number("clamp", &a[0])?,
+            number("clamp", &a[1])?,
+            number("clamp", &a[2])?,
+        );
         give(Value::Float(value.min(high).max(low)))
     }),
-    Native::new("std::math::round", (1, 1), |_, a| whole("round", &a[0], f64::round)),
-    Native::new("std::math::floor", (1, 1), |_, a| whole("floor", &a[0], f64::floor)),
-    Native::new("std::math::ceil", (1, 1), |_, a| whole("ceil", &a[0], f64::ceil)),
+    Native::new("std::math::round", (1, 1), |_, a| {
+        whole("round", &a[0], f64::round)
+    }),
+    Native::new("std::math::floor", (1, 1), |_, a| {
+        whole("floor", &a[0], f64::floor)
+    }),
+    Native::new("std::math::ceil", (1, 1), |_, a| {
+        whole("ceil", &a[0], f64::ceil)
+    }),
     Native::new("std::math::pow", (2, 2), |_, a| {
         if let [Value::Int(base), Value::Int(exponent)] = a
             && let Ok(exponent) = u64::try_from(*exponent)
         {
             return give(power(*base, exponent));
         }
-        give(Value::Float(number("pow", &a[0])?.powf(number("pow", &a[1])?)))
+        give(Value::Float(
+            number("pow", &a[0])?.powf(number("pow", &a[1])?),
+        ))
     }),
     Native::new("std::math::sqrt", (1, 1), |_, a| {
         give(Value::Float(number("sqrt", &a[0])?.sqrt()))
@@ -42,7 +57,9 @@ pub(super) const ALL: &[Native] = &[
     Native::new("std::math::random_int", (2, 2), |_, a| {
         let (low, high) = (int_of("random_int", &a[0])?, int_of("random_int", &a[1])?);
         if low >= high {
-            return Err(Fault::type_error(format!("random_int: {low} is not below {high}")));
+            return Err(Fault::type_error(format!(
+                "random_int: {low} is not below {high}"
+            )));
         }
         let width = high.wrapping_sub(low).cast_unsigned();
         // Values above the last whole multiple would make the low ones more frequent.
@@ -75,7 +92,10 @@ fn either(
     if let [Value::Int(a), Value::Int(b)] = arguments {
         return give(ints(*a, *b));
     }
-    give(Value::Float(floats(number(function, &arguments[0])?, number(function, &arguments[1])?)))
+    give(Value::Float(floats(
+        number(function, &arguments[0])?,
+        number(function, &arguments[1])?,
+    )))
 }
 
 #[allow(clippy::cast_possible_truncation)] // saturates
@@ -101,7 +121,8 @@ fn power(base: i64, exponent: u64) -> i64 {
 
 fn random() -> Outcome<u64> {
     let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Fault::type_error(format!("no random numbers from the system: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Fault::type_error(format!("no random numbers from the system: {error}"))
+    })?;
     Ok(u64::from_le_bytes(bytes))
 }

@@ -23,11 +23,18 @@ pub(super) fn digest(bytes: &[u8]) -> [u8; 16] {
     out
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)]
 fn round(state: &mut [u32; 4], block: &[u8]) {
     let mut words = [0_u32; 16];
     for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
-        *word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+        *word = bytes
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u32::from(*byte));
     }
     let [mut a, mut b, mut c, mut d] = *state;
     for step in 0..64 {
@@ -39,7 +46,10 @@ fn round(state: &mut [u32; 4], block: &[u8]) {
         };
         // The constants are the sines of 1, 2, 3, …
         let constant = (((step + 1) as f64).sin().abs() * 4_294_967_296.0) as u32;
-        let sum = a.wrapping_add(mix).wrapping_add(constant).wrapping_add(words[place]);
+        let sum = a
+            .wrapping_add(mix)
+            .wrapping_add(constant)
+            .wrapping_add(words[place]);
         let shift = SHIFTS[step / 16 * 4 + step % 4];
         (a, d, c, b) = (d, c, b, b.wrapping_add(sum.rotate_left(shift)));
     }
@@ -54,7 +64,11 @@ mod tests {
 
     #[test]
     fn digests_are_those_of_the_rfc() {
-        let hex = |text: &str| digest(text.as_bytes()).map(|byte| format!("{byte:02x}")).concat();
+        let hex = |text: &str| {
+            digest(text.as_bytes())
+                .map(|byte| format!("{byte:02x}"))
+                .concat()
+        };
         assert_eq!(hex(""), "d41d8cd98f00b204e9800998ecf8427e");
         assert_eq!(hex("abc"), "900150983cd24fb0d6963f7d28e17f72");
         assert_eq!(

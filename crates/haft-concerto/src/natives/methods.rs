@@ -13,7 +13,9 @@ pub(crate) fn call_method(
     site: &CallSite,
     arguments: &mut [Value],
 ) -> Outcome<Reply> {
-    let Some(method) = site.method else { return Err(unknown(receiver, site)) };
+    let Some(method) = site.method else {
+        return Err(unknown(receiver, site));
+    };
     let reply = match receiver {
         Value::Text(value) => text::call(context, value, method, arguments)?,
         Value::Array(_) => array::call(context, receiver, method, arguments)?,
@@ -33,30 +35,43 @@ pub(crate) fn call_method(
             RefKind::Memory => {
                 stores::call_memory(context, &reference.name.clone(), method, arguments)?
             }
-            RefKind::Ledger => {
-                ledger::call(context, &reference.clone(), method, arguments)?
-            }
+            RefKind::Ledger => ledger::call(context, &reference.clone(), method, arguments)?,
             RefKind::Model | RefKind::Agent => {
                 models::call(&reference.clone(), None, site, method, arguments)?
             }
             RefKind::Pipeline => models::run_pipeline(context, &reference.name, method, arguments),
             RefKind::Schema | RefKind::Tool | RefKind::Mcp => None,
         },
-        Value::Builder(builder) => {
-            models::call(&builder.target.clone(), Some(builder), site, method, arguments)?
-        }
+        Value::Builder(builder) => models::call(
+            &builder.target.clone(),
+            Some(builder),
+            site,
+            method,
+            arguments,
+        )?,
         _ => None,
     };
     reply.ok_or_else(|| unknown(receiver, site))
 }
 
 fn unknown(receiver: &Value, site: &CallSite) -> Box<crate::vm::Failure> {
-    Fault::type_error(format!("no method '{}' on {}", site.name, receiver.type_name()))
+    Fault::type_error(format!(
+        "no method '{}' on {}",
+        site.name,
+        receiver.type_name()
+    ))
 }
 
 /// The argument at a place; a missing one is a fault.
-pub(super) fn argument<'v>(arguments: &'v [Value], place: usize, method: &str) -> Outcome<&'v Value> {
+pub(super) fn argument<'v>(
+    arguments: &'v [Value],
+    place: usize,
+    method: &str,
+) -> Outcome<&'v Value> {
     arguments.get(place).ok_or_else(|| {
-        Fault::type_error(format!("{method} expects at least {} arguments, got {place}", place + 1))
+        Fault::type_error(format!(
+            "{method} expects at least {} arguments, got {place}",
+            place + 1
+        ))
     })
 }

@@ -66,7 +66,11 @@ impl Native {
         arguments: (usize, usize),
         run: fn(&mut Context<'_>, &mut [Value]) -> Outcome<Reply>,
     ) -> Self {
-        Self { name, arguments, run }
+        Self {
+            name,
+            arguments,
+            run,
+        }
     }
 
     /// Calls it; the arguments are taken.
@@ -149,12 +153,17 @@ fn give(value: impl Into<Value>) -> Outcome<Reply> {
 }
 
 fn wrong(function: &str, expected: &str, got: &Value) -> Box<crate::vm::Failure> {
-    Fault::type_error(format!("{function} expects {expected}, got {}", got.type_name()))
+    Fault::type_error(format!(
+        "{function} expects {expected}, got {}",
+        got.type_name()
+    ))
 }
 
 /// An argument that must be text.
 fn text_of<'v>(function: &str, value: &'v Value) -> Outcome<&'v str> {
-    value.as_text().ok_or_else(|| wrong(function, "String", value))
+    value
+        .as_text()
+        .ok_or_else(|| wrong(function, "String", value))
 }
 
 /// An argument that must be an Int.

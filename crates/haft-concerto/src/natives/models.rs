@@ -25,7 +25,10 @@ pub(super) fn call(
             model: target.name.clone(),
             method: site.name.clone(),
             prompt: argument(arguments, 0, &site.name)?.to_string(),
-            schema: site.schema.clone().filter(|_| method == Method::ExecuteWithSchema),
+            schema: site
+                .schema
+                .clone()
+                .filter(|_| method == Method::ExecuteWithSchema),
             builder: builder.cloned(),
         };
         return Ok(Some(Reply::Effect(match target.kind {

@@ -31,7 +31,9 @@ pub(super) fn call_option(
         (Method::IsNone, inner) => Value::Bool(inner.is_none()).into(),
         (Method::Unwrap | Method::UnwrapOr, Some(inner)) => inner.clone().into(),
         (Method::Unwrap, None) => {
-            return Err(Failure::stop(Stop::Unwrap("called unwrap() on None".into())));
+            return Err(Failure::stop(Stop::Unwrap(
+                "called unwrap() on None".into(),
+            )));
         }
         (Method::UnwrapOr, None) => argument(arguments, 0, "unwrap_or")?.clone().into(),
         (Method::Map, Some(inner)) => apply(argument(arguments, 0, "map")?, inner, Value::some),

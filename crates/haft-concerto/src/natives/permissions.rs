@@ -72,7 +72,9 @@ fn resolve(path: &Path) -> Option<PathBuf> {
         Component::Normal(name) => name,
         _ => return None,
     };
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     let parent = std::fs::canonicalize(parent.unwrap_or(Path::new("."))).ok()?;
     Some(parent.join(name))
 }

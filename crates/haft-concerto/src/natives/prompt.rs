@@ -11,11 +11,16 @@ pub(super) const ALL: &[Native] = &[
     }),
     Native::new("std::prompt::from_file", (1, 2), |context, a| {
         let map = a.get(1).map(map_of).transpose()?;
-        let path = context.machine.permissions.path(text_of("from_file", &a[0])?);
+        let path = context
+            .machine
+            .permissions
+            .path(text_of("from_file", &a[0])?);
         let text = path.and_then(|path| {
             std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
         });
-        give(Value::result(text.map(|text| Value::text(fill(&text, map)))))
+        give(Value::result(
+            text.map(|text| Value::text(fill(&text, map))),
+        ))
     }),
     Native::new("std::prompt::count_tokens", (1, 1), |_, a| {
         let words = text_of("count_tokens", &a[0])?.split_whitespace().count();
@@ -32,7 +37,9 @@ fn map_of(value: &Value) -> Outcome<&Map> {
 
 /// Replaces `${key}`; what is put in is not looked at again.
 fn fill(text: &str, map: Option<&Map>) -> String {
-    let Some(map) = map else { return text.to_owned() };
+    let Some(map) = map else {
+        return text.to_owned();
+    };
     let mut out = String::new();
     let mut rest = text;
     while let Some(start) = rest.find("${") {

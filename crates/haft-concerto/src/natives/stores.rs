@@ -40,10 +40,21 @@ pub struct Stores {
 impl Stores {
     pub(crate) fn new(ir: &ir::Module) -> Self {
         let memories = ir.memories.iter().map(|memory| {
-            let most = memory.max_messages.and_then(|most| usize::try_from(most).ok());
-            (Arc::from(memory.name.as_str()), MemoryStore { most, ..MemoryStore::default() })
+            let most = memory
+                .max_messages
+                .and_then(|most| usize::try_from(most).ok());
+            (
+                Arc::from(memory.name.as_str()),
+                MemoryStore {
+                    most,
+                    ..MemoryStore::default()
+                },
+            )
         });
-        Self { memories: memories.collect(), ..Self::default() }
+        Self {
+            memories: memories.collect(),
+            ..Self::default()
+        }
     }
 
     /// Appends to a memory; the oldest messages go when there are too many.
@@ -52,7 +63,10 @@ impl Stores {
             Some(store) => store,
             None => self.memories.entry(Arc::from(memory)).or_default(),
         };
-        store.messages.push_back(Message { role: role.to_owned(), content: content.to_owned() });
+        store.messages.push_back(Message {
+            role: role.to_owned(),
+            content: content.to_owned(),
+        });
         while store.most.is_some_and(|most| store.messages.len() > most) {
             store.messages.pop_front();
         }
@@ -61,7 +75,10 @@ impl Stores {
     /// The messages of a memory.
     pub fn messages(&self, memory: &str) -> impl ExactSizeIterator<Item = &Message> {
         static EMPTY: VecDeque<Message> = VecDeque::new();
-        self.memories.get(memory).map_or(&EMPTY, |store| &store.messages).iter()
+        self.memories
+            .get(memory)
+            .map_or(&EMPTY, |store| &store.messages)
+            .iter()
     }
 
     pub(crate) fn measure(&self, sizer: &mut Sizer) {
@@ -70,7 +87,10 @@ impl Stores {
             sizer.add(map.iter().map(|(_, value)| value));
         }
         for memory in self.memories.values() {
-            let bytes = memory.messages.iter().map(|m| 64 + m.role.len() + m.content.len());
+            let bytes = memory
+                .messages
+                .iter()
+                .map(|m| 64 + m.role.len() + m.content.len());
             sizer.bytes(bytes.sum());
         }
         for ledger in self.ledgers.values() {
@@ -85,7 +105,12 @@ pub(super) fn call_hashmap(
     method: Method,
     arguments: &mut [Value],
 ) -> Outcome<Option<Reply>> {
-    let store = context.machine.stores.hashmaps.entry(name.clone()).or_default();
+    let store = context
+        .machine
+        .stores
+        .hashmaps
+        .entry(name.clone())
+        .or_default();
     let value = match method {
         Method::Set => {
             let key = key(argument(arguments, 0, "set")?);
@@ -103,7 +128,12 @@ pub(super) fn call_hashmap(
         }
         Method::Len => int(store.len()),
         Method::IsEmpty => Value::Bool(store.is_empty()),
-        Method::Keys => Value::array(store.iter().map(|(key, _)| Value::Text(key.clone())).collect()),
+        Method::Keys => Value::array(
+            store
+                .iter()
+                .map(|(key, _)| Value::Text(key.clone()))
+                .collect(),
+        ),
         Method::Values => Value::array(store.iter().map(|(_, value)| value.clone()).collect()),
         Method::Clear => {
             store.clear();
@@ -111,8 +141,10 @@ pub(super) fn call_hashmap(
         }
         Method::Query => {
             let function = argument(arguments, 0, "query")?.clone();
-            let (keys, values) =
-                store.iter().map(|(key, value)| (key.clone(), value.clone())).unzip();
+            let (keys, values) = store
+                .iter()
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .unzip();
             return Ok(Some(Each::begin(Method::Query, function, values, keys)));
         }
         _ => return Ok(None),

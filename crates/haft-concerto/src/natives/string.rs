@@ -12,7 +12,9 @@ pub(super) const ALL: &[Native] = &[
     Native::new("std::string::join", (2, 2), |_, a| {
         give(join(array_of("join", &a[0])?, text_of("join", &a[1])?))
     }),
-    Native::new("std::string::trim", (1, 1), |_, a| give(text_of("trim", &a[0])?.trim())),
+    Native::new("std::string::trim", (1, 1), |_, a| {
+        give(text_of("trim", &a[0])?.trim())
+    }),
     Native::new("std::string::trim_start", (1, 1), |_, a| {
         give(text_of("trim_start", &a[0])?.trim_start())
     }),
@@ -41,7 +43,12 @@ pub(super) const ALL: &[Native] = &[
     Native::new("std::string::substring", (3, 3), |_, a| {
         let text = text_of("substring", &a[0])?;
         let (from, to) = (count_of("substring", &a[1])?, count_of("substring", &a[2])?);
-        give(text.chars().skip(from).take(to.saturating_sub(from)).collect::<String>())
+        give(
+            text.chars()
+                .skip(from)
+                .take(to.saturating_sub(from))
+                .collect::<String>(),
+        )
     }),
     Native::new("std::string::len", (1, 1), |_, a| {
         give(int(text_of("len", &a[0])?.chars().count()))
@@ -80,7 +87,10 @@ pub(super) fn join(items: &[Value], separator: &str) -> String {
 
 pub(super) fn repeat(context: &mut Context<'_>, text: &str, count: i64) -> Outcome<Reply> {
     let count = usize::try_from(count.max(0)).unwrap_or(usize::MAX);
-    context.machine.heap.charge(text.len().saturating_mul(count))?;
+    context
+        .machine
+        .heap
+        .charge(text.len().saturating_mul(count))?;
     give(text.repeat(count))
 }
 

@@ -116,7 +116,10 @@ impl Value {
         match self {
             Value::Int(value) => Ok(Value::Int(value.wrapping_neg())),
             Value::Float(value) => Ok(Value::Float(-value)),
-            other => Err(Fault::type_error(format!("cannot negate {}", other.type_name()))),
+            other => Err(Fault::type_error(format!(
+                "cannot negate {}",
+                other.type_name()
+            ))),
         }
     }
 }

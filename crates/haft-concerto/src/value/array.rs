@@ -139,7 +139,11 @@ mod tests {
     fn values_nested_a_million_times_are_dropped_without_overflow() {
         let mut value = Value::Nil;
         for depth in 0..1_000_000 {
-            value = if depth % 2 == 0 { Value::array(vec![value]) } else { Value::some(value) };
+            value = if depth % 2 == 0 {
+                Value::array(vec![value])
+            } else {
+                Value::some(value)
+            };
         }
         drop(value);
     }

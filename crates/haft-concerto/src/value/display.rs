@@ -87,7 +87,12 @@ fn write_value(value: &Value, f: &mut dyn Write, depth: usize) -> fmt::Result {
         Value::Function(closure) => write!(f, "<fn {}>", closure.name),
         Value::Native(native) => write!(f, "<fn {}>", native.name),
         Value::Ref(reference) => {
-            write!(f, "<{} {}>", reference.kind.word(), reference.name.replace('\0', "/"))
+            write!(
+                f,
+                "<{} {}>",
+                reference.kind.word(),
+                reference.name.replace('\0', "/")
+            )
         }
         Value::Builder(builder) => write!(f, "<model builder {}>", builder.target.name),
         Value::Iter(_) => f.write_str("<iterator>"),

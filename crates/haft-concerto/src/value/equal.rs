@@ -94,7 +94,11 @@ fn lists<'a>(a: &'a [Value], b: &'a [Value], open: &mut Vec<(&'a Value, &'a Valu
 }
 
 /// Exact, also where the Int has no double of its own.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::float_cmp)]
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::float_cmp
+)]
 fn same_number(int: i64, float: f64) -> bool {
     // A double that equals an i64 is within these bounds and whole, so that the way back is exact.
     float == int as f64 && float < 9.3e18 && float as i64 == int

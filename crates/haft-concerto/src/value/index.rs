@@ -30,7 +30,10 @@ pub(crate) fn get_field(value: &Value, name: &Arc<str>) -> Outcome<Value> {
 
 /// The fault of a field that is not there.
 pub(crate) fn no_field(value: &Value, name: &str) -> Box<crate::vm::Failure> {
-    Fault::of(FaultKind::Field, format!("no field '{name}' on {}", value.type_name()))
+    Fault::of(
+        FaultKind::Field,
+        format!("no field '{name}' on {}", value.type_name()),
+    )
 }
 
 /// The field, to change; one of a map is made.
@@ -41,7 +44,9 @@ pub(crate) fn set_field<'a>(value: &'a mut Value, name: &Arc<str>) -> Outcome<&'
         Value::Map(_) => Some(0),
         _ => None,
     };
-    let Some(place) = place else { return Err(no_field(value, name)) };
+    let Some(place) = place else {
+        return Err(no_field(value, name));
+    };
     match value {
         Value::Struct(object) => Ok(&mut Arc::make_mut(object).values_mut()[place]),
         Value::Enum(object) => Ok(&mut Arc::make_mut(object).values_mut()[place]),
@@ -77,7 +82,9 @@ pub(crate) fn get_index(value: &Value, index: &Value) -> Outcome<Value> {
         }
         (Value::Text(text), Value::Range(range)) => {
             let (from, to) = clamp(range, text.chars().count())?;
-            Ok(Value::text(text.chars().skip(from).take(to - from).collect::<String>()))
+            Ok(Value::text(
+                text.chars().skip(from).take(to - from).collect::<String>(),
+            ))
         }
         (Value::Ok(inner) | Value::Err(inner) | Value::Some(inner), Value::Int(0)) => {
             Ok(inner.get().clone())
@@ -96,7 +103,11 @@ pub(crate) fn get_index(value: &Value, index: &Value) -> Outcome<Value> {
 }
 
 fn no_index(value: &Value, index: &Value) -> Box<crate::vm::Failure> {
-    Fault::type_error(format!("cannot index {} with {}", value.type_name(), index.type_name()))
+    Fault::type_error(format!(
+        "cannot index {} with {}",
+        value.type_name(),
+        index.type_name()
+    ))
 }
 
 /// The element, to change; a key of a map is made.
@@ -117,17 +128,22 @@ pub(crate) fn set_index<'a>(value: &'a mut Value, index: Value) -> Outcome<&'a m
 /// The elements from a place on.
 pub(crate) fn slice_from(value: &Value, place: usize) -> Outcome<Value> {
     match value {
-        Value::Array(array) => {
-            Ok(Value::array(array.items().get(place..).unwrap_or_default().to_vec()))
-        }
-        other => Err(Fault::type_error(format!("cannot take the rest of {}", other.type_name()))),
+        Value::Array(array) => Ok(Value::array(
+            array.items().get(place..).unwrap_or_default().to_vec(),
+        )),
+        other => Err(Fault::type_error(format!(
+            "cannot take the rest of {}",
+            other.type_name()
+        ))),
     }
 }
 
 /// A range within a length: too large an end is cut, a beginning below zero is a fault.
 fn clamp(range: &Range, length: usize) -> Outcome<(usize, usize)> {
     let (from, to) = range.bounds();
-    let start = usize::try_from(from).map_err(|_| Fault::index(from, length))?.min(length);
+    let start = usize::try_from(from)
+        .map_err(|_| Fault::index(from, length))?
+        .min(length);
     let end = usize::try_from(to).unwrap_or(0).min(length);
     Ok((start, end.max(start)))
 }

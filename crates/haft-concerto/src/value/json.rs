@@ -55,14 +55,22 @@ impl Value {
     /// JSON without blanks.
     pub fn to_json(&self) -> Result<String, JsonError> {
         let mut out = String::new();
-        Writer { out: &mut out, pretty: false }.value(self, 0)?;
+        Writer {
+            out: &mut out,
+            pretty: false,
+        }
+        .value(self, 0)?;
         Ok(out)
     }
 
     /// JSON over lines, with two blanks per level.
     pub fn to_json_pretty(&self) -> Result<String, JsonError> {
         let mut out = String::new();
-        Writer { out: &mut out, pretty: true }.value(self, 0)?;
+        Writer {
+            out: &mut out,
+            pretty: true,
+        }
+        .value(self, 0)?;
         Ok(out)
     }
 

@@ -17,7 +17,9 @@ pub struct Map {
 impl Map {
     /// A map with room for some entries.
     pub fn with_capacity(count: usize) -> Self {
-        Self { entries: IndexMap::with_capacity_and_hasher(count, Hash::default()) }
+        Self {
+            entries: IndexMap::with_capacity_and_hasher(count, Hash::default()),
+        }
     }
 
     /// The value of a key.
@@ -88,7 +90,12 @@ impl Map {
 
 impl<K: Into<Text>> FromIterator<(K, Value)> for Map {
     fn from_iter<I: IntoIterator<Item = (K, Value)>>(entries: I) -> Self {
-        Self { entries: entries.into_iter().map(|(key, value)| (key.into(), value)).collect() }
+        Self {
+            entries: entries
+                .into_iter()
+                .map(|(key, value)| (key.into(), value))
+                .collect(),
+        }
     }
 }
 

@@ -177,6 +177,24 @@ impl Value {
         }
     }
 
+    /// Makes it an Int; what was one needs not be dropped.
+    #[inline(always)]
+    pub(crate) fn set_int(&mut self, value: i64) {
+        match self {
+            Self::Int(slot) => *slot = value,
+            slot => *slot = Self::Int(value),
+        }
+    }
+
+    /// Lets go of what it holds. Plain values may stay: nobody reads them again.
+    #[inline(always)]
+    pub(crate) fn release(&mut self) {
+        match self {
+            Self::Nil | Self::Bool(_) | Self::Int(_) | Self::Float(_) => {}
+            slot => *slot = Self::Nil,
+        }
+    }
+
     /// The value, with nothing left in its place.
     pub(crate) fn take(&mut self) -> Value {
         std::mem::take(self)

@@ -19,7 +19,11 @@ pub struct StructDef {
 impl StructDef {
     /// A shape without optional fields.
     pub fn new(name: &str, fields: Vec<Arc<str>>) -> Self {
-        Self { name: Arc::from(name), optional: vec![false; fields.len()], fields }
+        Self {
+            name: Arc::from(name),
+            optional: vec![false; fields.len()],
+            fields,
+        }
     }
 
     /// The place of a field.

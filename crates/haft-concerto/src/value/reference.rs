@@ -132,6 +132,12 @@ pub struct Builder {
 impl Builder {
     /// A builder that changes nothing yet.
     pub fn new(target: Arc<Reference>) -> Self {
-        Self { target, memory: None, tools: Vec::new(), without_tools: false, context: None }
+        Self {
+            target,
+            memory: None,
+            tools: Vec::new(),
+            without_tools: false,
+            context: None,
+        }
     }
 }

@@ -19,7 +19,11 @@ use crate::value::{Boxed, Closure, RefKind, Reference, Value};
 pub(super) fn wrong_count(function: &Function, argc: usize) -> Box<Failure> {
     let hidden = usize::from(function.has_self);
     let (least, most) = (function.required - hidden, function.arity - hidden);
-    let expected = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    let expected = if least == most {
+        most.to_string()
+    } else {
+        format!("{least} to {most}")
+    };
     Fault::type_error(format!(
         "function '{}' expects {expected} arguments, got {}",
         function.name,
@@ -59,7 +63,12 @@ impl Fiber {
         for (place, capture) in captures.iter().take(callee.captures).enumerate() {
             self.stack[base + callee.arity + place] = capture.clone();
         }
-        self.frames.push(Frame { function, pc: 0, base, ret });
+        self.frames.push(Frame {
+            function,
+            pc: 0,
+            base,
+            ret,
+        });
         Ok(())
     }
 
@@ -70,7 +79,9 @@ impl Fiber {
         machine: &mut Machine,
         value: Value,
     ) -> Outcome<Option<Effect>> {
-        let Some(mut frame) = self.frames.pop() else { return Ok(None) };
+        let Some(mut frame) = self.frames.pop() else {
+            return Ok(None);
+        };
         if let Some(Continuation::WriteBack(back)) = frame.ret.then.as_deref() {
             let object = self.stack[frame.base].take();
             let site = &program.sites[back.site as usize];
@@ -161,12 +172,25 @@ impl Fiber {
                     self.refuel(machine)?;
                 }
                 let captures = &closure.captures;
-                self.enter(program, &machine.limits, closure.function, arguments, captures, ret)?;
+                self.enter(
+                    program,
+                    &machine.limits,
+                    closure.function,
+                    arguments,
+                    captures,
+                    ret,
+                )?;
                 Ok(None)
             }
             Value::Native(native) => {
                 let mut arguments = arguments;
-                let reply = native.call(&mut Context { machine, schema: None }, &mut arguments)?;
+                let reply = native.call(
+                    &mut Context {
+                        machine,
+                        schema: None,
+                    },
+                    &mut arguments,
+                )?;
                 self.reply(program, machine, reply, ret)
             }
             Value::Ref(reference) if reference.kind == RefKind::Model => {
@@ -180,7 +204,10 @@ impl Fiber {
                     builder: None,
                 })))
             }
-            other => Err(Fault::type_error(format!("cannot call value of type {}", other.type_name()))),
+            other => Err(Fault::type_error(format!(
+                "cannot call value of type {}",
+                other.type_name()
+            ))),
         }
     }
 
@@ -201,7 +228,11 @@ impl Fiber {
                 self.pending = Some(ret);
                 Ok(Some(effect))
             }
-            Reply::Call { function, arguments, then } => {
+            Reply::Call {
+                function,
+                arguments,
+                then,
+            } => {
                 if ret.then.is_some() {
                     // A built-in that is itself called by a built-in and calls again: the inner one
                     // needs a place of its own, which only functions of the program have.
@@ -234,41 +265,71 @@ impl Fiber {
         base: usize,
     ) -> Outcome<Option<Effect>> {
         match op {
-            Op::CallNative { base: first, argc, site } => {
+            Op::CallNative {
+                base: first,
+                argc,
+                site,
+            } => {
                 let first = base + usize::from(first);
                 let site = &program.sites[site as usize];
-                let Some(native) = site.native else { return Ok(None) };
-                let mut context = Context { machine, schema: site.schema.as_deref() };
-                let reply =
-                    native.call(&mut context, &mut self.stack[first..first + usize::from(argc)])?;
+                let Some(native) = site.native else {
+                    return Ok(None);
+                };
+                let mut context = Context {
+                    machine,
+                    schema: site.schema.as_deref(),
+                };
+                let reply = native.call(
+                    &mut context,
+                    &mut self.stack[first..first + usize::from(argc)],
+                )?;
                 self.reply(program, machine, reply, Return::to(first))
             }
-            Op::CallValue { base: first, argc, site } => {
+            Op::CallValue {
+                base: first,
+                argc,
+                site,
+            } => {
                 let first = base + usize::from(first);
                 let argc = usize::from(argc);
                 let function = self.stack[first + argc].take();
                 let site = &program.sites[site as usize];
                 let arguments = self.row(first, argc);
                 let arguments = match &function {
-                    Value::Function(closure) => {
-                        by_name(&program.functions[closure.function as usize], site, arguments)?
-                    }
+                    Value::Function(closure) => by_name(
+                        &program.functions[closure.function as usize],
+                        site,
+                        arguments,
+                    )?,
                     _ => arguments,
                 };
                 self.apply(program, machine, &function, arguments, Return::to(first))
             }
-            Op::CallMethod { base: first, argc, site } => {
+            Op::CallMethod {
+                base: first,
+                argc,
+                site,
+            } => {
                 let first = base + usize::from(first);
                 self.method(program, machine, first, usize::from(argc), site)
             }
-            Op::PlaceCall { base: first, argc, root, site } => self.place_call(
+            Op::PlaceCall {
+                base: first,
+                argc,
+                root,
+                site,
+            } => self.place_call(
                 program,
                 machine,
                 (base + usize::from(root), base + usize::from(first)),
                 usize::from(argc),
                 site,
             ),
-            Op::CallTool { base: first, argc, site } => {
+            Op::CallTool {
+                base: first,
+                argc,
+                site,
+            } => {
                 let first = base + usize::from(first);
                 let site = &program.sites[site as usize];
                 let arguments = self.row(first, usize::from(argc));
@@ -282,16 +343,28 @@ impl Fiber {
                 machine.emits.push((channel.clone(), payload.clone()));
                 self.pending = Some(Return::to(first));
                 let wait = matches!(op, Op::EmitAwait { .. });
-                Ok(Some(Effect::Emit { channel, payload, wait }))
+                Ok(Some(Effect::Emit {
+                    channel,
+                    payload,
+                    wait,
+                }))
             }
-            Op::Listen { base: first, count, site } => {
+            Op::Listen {
+                base: first,
+                count,
+                site,
+            } => {
                 let first = base + usize::from(first);
-                self.listen(program, first, usize::from(count), &program.sites[site as usize])
+                self.listen(
+                    program,
+                    first,
+                    usize::from(count),
+                    &program.sites[site as usize],
+                )
             }
             Op::Propagate { dst, src } => {
                 let function = self.frames.last().map(|frame| frame.function);
-                let returns =
-                    function.map(|function| program.functions[function as usize].returns);
+                let returns = function.map(|function| program.functions[function as usize].returns);
                 let value = self.stack[base + usize::from(src)].clone();
                 let value = match value {
                     Value::Ok(inner) | Value::Some(inner) => Boxed::unwrap(inner),
@@ -318,7 +391,10 @@ impl Fiber {
 
     /// Values out of registers in a row.
     fn row(&mut self, first: usize, count: usize) -> Vec<Value> {
-        self.stack[first..first + count].iter_mut().map(Value::take).collect()
+        self.stack[first..first + count]
+            .iter_mut()
+            .map(Value::take)
+            .collect()
     }
 
     /// `receiver.method(arguments)` on a copy; the receiver lies at `first`.
@@ -355,7 +431,10 @@ impl Fiber {
             return self.apply(program, machine, &function, arguments, Return::to(first));
         }
         let arguments = &mut self.stack[first + 1..first + 1 + argc];
-        let mut context = Context { machine, schema: site.schema.as_deref() };
+        let mut context = Context {
+            machine,
+            schema: site.schema.as_deref(),
+        };
         let reply = natives::call_method(&mut context, &mut receiver, site, arguments)?;
         self.reply(program, machine, reply, Return::to(first))
     }
@@ -403,9 +482,16 @@ impl Fiber {
             self.stack[root] = object;
             let mut arguments = vec![receiver];
             arguments.extend(self.row(after, argc));
-            let back = Continuation::WriteBack(WriteBack { root, site: number, keys });
+            let back = Continuation::WriteBack(WriteBack {
+                root,
+                site: number,
+                keys,
+            });
             let callee = &program.functions[function as usize];
-            let ret = Return { dst: first, then: Some(Box::new(back)) };
+            let ret = Return {
+                dst: first,
+                then: Some(Box::new(back)),
+            };
             if arguments.len() > callee.arity || arguments.len() < callee.required {
                 let failure = wrong_count(callee, arguments.len());
                 self.restore(program, machine, ret, arguments.swap_remove(0));
@@ -432,10 +518,14 @@ impl Fiber {
         let mut receiver = slot.take();
         self.stack[root] = object;
         let arguments = &mut self.stack[after..after + argc];
-        let mut context = Context { machine, schema: site.schema.as_deref() };
+        let mut context = Context {
+            machine,
+            schema: site.schema.as_deref(),
+        };
         let reply = natives::call_method(&mut context, &mut receiver, site, arguments);
         let mut object = self.stack[root].take();
-        let back = place::find(machine, &mut object, &site.path, &keys).map(|slot| *slot = receiver);
+        let back =
+            place::find(machine, &mut object, &site.path, &keys).map(|slot| *slot = receiver);
         self.stack[root] = object;
         back?;
         self.reply(program, machine, reply?, Return::to(first))
@@ -471,13 +561,19 @@ impl Fiber {
                 .into_iter()
                 .enumerate()
                 .map(|(place, value)| {
-                    let name = place.checked_sub(first_named).map(|place| site.names[place].clone());
+                    let name = place
+                        .checked_sub(first_named)
+                        .map(|place| site.names[place].clone());
                     (name, value)
                 })
                 .collect();
             self.pending = Some(Return::to(dst));
             let tool_name = site.name.clone();
-            return Ok(Some(Effect::Mcp(McpCall { server: tool.clone(), tool: tool_name, arguments })));
+            return Ok(Some(Effect::Mcp(McpCall {
+                server: tool.clone(),
+                tool: tool_name,
+                arguments,
+            })));
         };
         let Some(function) = methods.get(&site.name) else {
             let text = format!("no method '{}' on tool {tool}", site.name);
@@ -486,11 +582,21 @@ impl Fiber {
         let callee = &program.functions[*function as usize];
         let mut all = Vec::with_capacity(arguments.len() + 1);
         if callee.has_self {
-            all.push(Value::Ref(Arc::new(Reference { kind: RefKind::Tool, name: tool.clone() })));
+            all.push(Value::Ref(Arc::new(Reference {
+                kind: RefKind::Tool,
+                name: tool.clone(),
+            })));
         }
         all.extend(arguments);
         let all = by_name(callee, site, all)?;
-        self.enter(program, &machine.limits, *function, all, &[], Return::to(dst))?;
+        self.enter(
+            program,
+            &machine.limits,
+            *function,
+            all,
+            &[],
+            Return::to(dst),
+        )?;
         Ok(None)
     }
 
@@ -505,12 +611,19 @@ impl Fiber {
             Value::Ref(reference) if reference.kind == RefKind::Agent => (reference, None),
             Value::Builder(builder) => (builder.target.clone(), Some(builder)),
             other => {
-                return Err(Fault::type_error(format!("cannot listen to {}", other.type_name())));
+                return Err(Fault::type_error(format!(
+                    "cannot listen to {}",
+                    other.type_name()
+                )));
             }
         };
         let prompt = self.stack[first + 1].take().to_string();
         let mut captures = self.row(first + 2, count).into_iter();
-        let declared = program.listens.get(&site.name).map(Vec::as_slice).unwrap_or_default();
+        let declared = program
+            .listens
+            .get(&site.name)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let handlers = declared
             .iter()
             .map(|(kind, function, count)| {
@@ -546,7 +659,10 @@ fn user_method(site: &CallSite, receiver: &Value) -> Option<u32> {
         Value::Ref(reference) => &*reference.name,
         other => other.type_name(),
     };
-    site.functions.iter().find(|(kind, _)| **kind == *name).map(|(_, function)| *function)
+    site.functions
+        .iter()
+        .find(|(kind, _)| **kind == *name)
+        .map(|(_, function)| *function)
 }
 
 /// A function in a field that is called like a method.
@@ -581,7 +697,11 @@ fn by_name(function: &Function, site: &CallSite, arguments: Vec<Value>) -> Outco
             }
         }
     }
-    if ordered.iter().take(function.required).any(|value| matches!(value, Value::Absent)) {
+    if ordered
+        .iter()
+        .take(function.required)
+        .any(|value| matches!(value, Value::Absent))
+    {
         return Err(wrong_count(function, positional));
     }
     Ok(ordered)

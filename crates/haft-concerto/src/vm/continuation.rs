@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
-use super::place::WriteBack;
 use super::pipeline::PipelineRun;
+use super::place::WriteBack;
 use super::{Effect, Outcome};
 use crate::load::Method;
 use crate::value::{Map, Text, Value};
@@ -15,7 +15,11 @@ pub(crate) enum Reply {
     /// Performed by the host; its value is the result.
     Effect(Effect),
     /// A function is called first.
-    Call { function: Value, arguments: Vec<Value>, then: Continuation },
+    Call {
+        function: Value,
+        arguments: Vec<Value>,
+        then: Continuation,
+    },
     /// A pipeline is run.
     Pipeline(PipelineRun),
 }
@@ -68,7 +72,12 @@ pub(crate) struct Each {
 
 impl Each {
     /// Begins; the first call, or the result at once.
-    pub(crate) fn begin(method: Method, function: Value, items: Vec<Value>, keys: Vec<Text>) -> Reply {
+    pub(crate) fn begin(
+        method: Method,
+        function: Value,
+        items: Vec<Value>,
+        keys: Vec<Text>,
+    ) -> Reply {
         let mut each = Self {
             method,
             function,
@@ -78,9 +87,11 @@ impl Each {
             keys,
         };
         match each.call() {
-            Next::Call(function, arguments) => {
-                Reply::Call { function, arguments, then: Continuation::Each(each) }
-            }
+            Next::Call(function, arguments) => Reply::Call {
+                function,
+                arguments,
+                then: Continuation::Each(each),
+            },
             Next::Done(value) => Reply::Value(value),
             // `call` gives nothing else.
             Next::Enter(..) | Next::Effect(_) => Reply::Value(Value::Nil),
@@ -99,7 +110,8 @@ impl Each {
                     _ => vec![item],
                 };
                 if let (Method::Query, Some(Value::Text(key))) = (self.method, arguments.first()) {
-                    self.current = Value::array(vec![Value::Text(key.clone()), self.current.take()]);
+                    self.current =
+                        Value::array(vec![Value::Text(key.clone()), self.current.take()]);
                 }
                 Next::Call(self.function.clone(), arguments)
             }

@@ -41,7 +41,9 @@ impl Fiber {
     #[allow(clippy::cast_possible_wrap)] // distances within a function
     pub(super) fn execute(&mut self, program: &Program, machine: &mut Machine) -> Outcome<Exit> {
         'frame: loop {
-            let Some(frame) = self.frames.last() else { return Ok(Exit::Frame) };
+            let Some(frame) = self.frames.last() else {
+                return Ok(Exit::Frame);
+            };
             let function = &program.functions[frame.function as usize];
             let code = function.code.as_slice();
             let mut pc = frame.pc;
@@ -52,15 +54,16 @@ impl Fiber {
 
             // An operator on two registers: numbers at once, all else by the long way.
             macro_rules! binary {
-                ($operator:expr, $dst:ident, $a:ident, $b:ident, $int:expr, $float:expr) => {{
-                    let value = match (&regs[usize::from($a)], &regs[usize::from($b)]) {
-                        (Value::Int(a), Value::Int(b)) => $int(*a, *b),
-                        (Value::Float(a), Value::Float(b)) => Some(Value::Float($float(*a, *b))),
-                        _ => None,
-                    };
-                    match value {
-                        Some(value) => regs[usize::from($dst)] = value,
-                        None => {
+                ($operator:expr, $dst:ident, $a:ident, $b:ident, $int:path, $float:expr, $fits:expr) => {{
+                    match (&regs[usize::from($a)], &regs[usize::from($b)]) {
+                        (Value::Int(a), Value::Int(b)) if $fits(*b) => {
+                            let value = $int(*a, *b);
+                            regs[usize::from($dst)].set_int(value);
+                        }
+                        (Value::Float(a), Value::Float(b)) => {
+                            regs[usize::from($dst)] = Value::Float($float(*a, *b));
+                        }
+                        _ => {
                             let value = attempt!(
                                 frames,
                                 pc,
@@ -74,7 +77,7 @@ impl Fiber {
             macro_rules! binary_int {
                 ($operator:expr, $dst:ident, $a:ident, $value:ident, $int:expr) => {{
                     if let Value::Int(a) = regs[usize::from($a)] {
-                        regs[usize::from($dst)] = Value::Int($int(a, i64::from($value)));
+                        regs[usize::from($dst)].set_int($int(a, i64::from($value)));
                     } else {
                         let a = operand(regs, $operator, locals, $dst, $a);
                         let value = $operator.apply(a, Value::Int(i64::from($value)));
@@ -102,15 +105,19 @@ impl Fiber {
                 let op = code[pc];
                 pc += 1;
                 match op {
-                    Op::Move { dst, src } => {
-                        regs[usize::from(dst)] = regs[usize::from(src)].clone();
-                    }
+                    Op::Move { dst, src } => match &regs[usize::from(src)] {
+                        Value::Int(value) => {
+                            let value = *value;
+                            regs[usize::from(dst)].set_int(value);
+                        }
+                        other => regs[usize::from(dst)] = other.clone(),
+                    },
                     Op::Take { dst, src } => {
                         regs[usize::from(dst)] = regs[usize::from(src)].take();
                     }
-                    Op::Clear { dst } => regs[usize::from(dst)] = Value::Nil,
+                    Op::Clear { dst } => regs[usize::from(dst)].release(),
                     Op::Int { dst, value } => {
-                        regs[usize::from(dst)] = Value::Int(i64::from(value));
+                        regs[usize::from(dst)].set_int(i64::from(value));
                     }
                     Op::Const { dst, constant } => {
                         regs[usize::from(dst)] = program.constants[constant as usize].clone();
@@ -120,40 +127,45 @@ impl Fiber {
                         dst,
                         a,
                         b,
-                        |a: i64, b: i64| Some(Value::Int(a.wrapping_add(b))),
-                        |a: f64, b: f64| a + b
+                        i64::wrapping_add,
+                        |a: f64, b: f64| a + b,
+                        |_| true
                     ),
                     Op::Sub { dst, a, b } => binary!(
                         Binary::Sub,
                         dst,
                         a,
                         b,
-                        |a: i64, b: i64| Some(Value::Int(a.wrapping_sub(b))),
-                        |a: f64, b: f64| a - b
+                        i64::wrapping_sub,
+                        |a: f64, b: f64| a - b,
+                        |_| true
                     ),
                     Op::Mul { dst, a, b } => binary!(
                         Binary::Mul,
                         dst,
                         a,
                         b,
-                        |a: i64, b: i64| Some(Value::Int(a.wrapping_mul(b))),
-                        |a: f64, b: f64| a * b
+                        i64::wrapping_mul,
+                        |a: f64, b: f64| a * b,
+                        |_| true
                     ),
                     Op::Div { dst, a, b } => binary!(
                         Binary::Div,
                         dst,
                         a,
                         b,
-                        |a: i64, b: i64| (b != 0).then(|| Value::Int(a.wrapping_div(b))),
-                        |a: f64, b: f64| a / b
+                        i64::wrapping_div,
+                        |a: f64, b: f64| a / b,
+                        |b| b != 0
                     ),
                     Op::Mod { dst, a, b } => binary!(
                         Binary::Mod,
                         dst,
                         a,
                         b,
-                        |a: i64, b: i64| (b != 0).then(|| Value::Int(a.wrapping_rem(b))),
-                        |a: f64, b: f64| a % b
+                        i64::wrapping_rem,
+                        |a: f64, b: f64| a % b,
+                        |b| b != 0
                     ),
                     Op::AddInt { dst, a, value } => {
                         binary_int!(Binary::Add, dst, a, value, i64::wrapping_add);
@@ -164,15 +176,28 @@ impl Fiber {
                     Op::MulInt { dst, a, value } => {
                         binary_int!(Binary::Mul, dst, a, value, i64::wrapping_mul);
                     }
-                    Op::DivInt { dst, a, value } | Op::ModInt { dst, a, value } => {
-                        let operator =
-                            if matches!(op, Op::DivInt { .. }) { Binary::Div } else { Binary::Mod };
-                        let result = match &regs[usize::from(a)] {
-                            Value::Int(a) => operator.ints(*a, i64::from(value)).map(Value::Int),
-                            other => operator.apply(other.clone(), Value::Int(i64::from(value))),
-                        };
-                        regs[usize::from(dst)] = attempt!(frames, pc, result);
-                    }
+                    Op::DivInt { dst, a, value } => match &regs[usize::from(a)] {
+                        Value::Int(a) if value != 0 => {
+                            let value = a.wrapping_div(i64::from(value));
+                            regs[usize::from(dst)].set_int(value);
+                        }
+                        other => {
+                            let value =
+                                Binary::Div.apply(other.clone(), Value::Int(i64::from(value)));
+                            regs[usize::from(dst)] = attempt!(frames, pc, value);
+                        }
+                    },
+                    Op::ModInt { dst, a, value } => match &regs[usize::from(a)] {
+                        Value::Int(a) if value != 0 => {
+                            let value = a.wrapping_rem(i64::from(value));
+                            regs[usize::from(dst)].set_int(value);
+                        }
+                        other => {
+                            let value =
+                                Binary::Mod.apply(other.clone(), Value::Int(i64::from(value)));
+                            regs[usize::from(dst)] = attempt!(frames, pc, value);
+                        }
+                    },
                     Op::Jump { to } => pc = to as usize,
                     Op::Loop { to } => {
                         self.fuel -= pc as i64 - i64::from(to);
@@ -204,7 +229,14 @@ impl Fiber {
                         }
                     }
                     Op::JumpLess { a, b, expect, to } => {
-                        jump_less!(a, &regs[usize::from(b)], expect, to, |a, b| a < b, Ordering::Less);
+                        jump_less!(
+                            a,
+                            &regs[usize::from(b)],
+                            expect,
+                            to,
+                            |a, b| a < b,
+                            Ordering::Less
+                        );
                     }
                     Op::JumpLessEqual { a, b, expect, to } => {
                         jump_less!(
@@ -216,19 +248,46 @@ impl Fiber {
                             Ordering::Less | Ordering::Equal
                         );
                     }
-                    Op::JumpLessInt { a, value, expect, to } => {
+                    Op::JumpLessInt {
+                        a,
+                        value,
+                        expect,
+                        to,
+                    } => {
                         let b = Value::Int(i64::from(value));
                         jump_less!(a, &b, expect, to, |a, b| a < b, Ordering::Less);
                     }
-                    Op::JumpLessEqualInt { a, value, expect, to } => {
+                    Op::JumpLessEqualInt {
+                        a,
+                        value,
+                        expect,
+                        to,
+                    } => {
                         let b = Value::Int(i64::from(value));
-                        jump_less!(a, &b, expect, to, |a, b| a <= b, Ordering::Less | Ordering::Equal);
+                        jump_less!(
+                            a,
+                            &b,
+                            expect,
+                            to,
+                            |a, b| a <= b,
+                            Ordering::Less | Ordering::Equal
+                        );
                     }
-                    Op::JumpGreaterInt { a, value, expect, to } => {
+                    Op::JumpGreaterInt {
+                        a,
+                        value,
+                        expect,
+                        to,
+                    } => {
                         let b = Value::Int(i64::from(value));
                         jump_less!(a, &b, expect, to, |a, b| a > b, Ordering::Greater);
                     }
-                    Op::JumpGreaterEqualInt { a, value, expect, to } => {
+                    Op::JumpGreaterEqualInt {
+                        a,
+                        value,
+                        expect,
+                        to,
+                    } => {
                         let b = Value::Int(i64::from(value));
                         jump_less!(
                             a,
@@ -244,7 +303,12 @@ impl Fiber {
                             pc = to as usize;
                         }
                     }
-                    Op::JumpEqualInt { a, value, expect, to } => {
+                    Op::JumpEqualInt {
+                        a,
+                        value,
+                        expect,
+                        to,
+                    } => {
                         let truth = match &regs[usize::from(a)] {
                             Value::Int(a) => *a == i64::from(value),
                             other => *other == Value::Int(i64::from(value)),
@@ -290,7 +354,11 @@ impl Fiber {
                             ),
                         };
                     }
-                    Op::CallFunction { base: first, argc, function: number } => {
+                    Op::CallFunction {
+                        base: first,
+                        argc,
+                        function: number,
+                    } => {
                         let callee = &program.functions[number as usize];
                         let argc = usize::from(argc);
                         if argc != callee.arity {
@@ -321,15 +389,21 @@ impl Fiber {
                     Op::Return { src } => {
                         let value = regs[usize::from(src)].take();
                         // The plain case: nothing to do with the value but to put it there.
-                        if let Some(Frame { ret: Return { dst, then: None }, .. }) = frames.last()
+                        if let Some(Frame {
+                            ret: Return { dst, then: None },
+                            ..
+                        }) = frames.last()
                             && *dst != Return::RESULT
                         {
                             let dst = *dst;
                             for register in regs.iter_mut() {
-                                *register = Value::Nil;
+                                register.release();
                             }
                             frames.pop();
-                            self.stack[dst] = value;
+                            match value {
+                                Value::Int(value) => self.stack[dst].set_int(value),
+                                value => self.stack[dst] = value,
+                            }
                             continue 'frame;
                         }
                         save(frames, pc);
@@ -368,7 +442,11 @@ impl Fiber {
                         attempt!(frames, pc, Err(Fault::of(FaultKind::Name, name)));
                     }
                     other => {
-                        attempt!(frames, pc, super::operate::operate(program, machine, regs, locals, other));
+                        attempt!(
+                            frames,
+                            pc,
+                            super::operate::operate(program, machine, regs, locals, other)
+                        );
                         if let Op::Catch { src, name, to } = other
                             && regs[usize::from(src)].type_name() != &*program.names[name as usize]
                         {
@@ -442,11 +520,19 @@ fn pair(regs: &mut [Value], a: Reg, b: Reg) -> [&mut Value; 2] {
 /// A value out of a register: moved if it is a temporary.
 pub(super) fn fetch(regs: &mut [Value], locals: usize, src: Reg) -> Value {
     let slot = &mut regs[usize::from(src)];
-    if usize::from(src) >= locals { slot.take() } else { slot.clone() }
+    if usize::from(src) >= locals {
+        slot.take()
+    } else {
+        slot.clone()
+    }
 }
 
 /// Marks the parameters that were left out.
-pub(super) fn fill(callee: &crate::load::Function, window: &mut [Value], argc: usize) -> Outcome<()> {
+pub(super) fn fill(
+    callee: &crate::load::Function,
+    window: &mut [Value],
+    argc: usize,
+) -> Outcome<()> {
     if argc > callee.arity || argc < callee.required {
         return Err(super::calls::wrong_count(callee, argc));
     }

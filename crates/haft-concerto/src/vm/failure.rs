@@ -89,7 +89,10 @@ impl fmt::Display for Fault {
 }
 
 static RUNTIME_ERROR: LazyLock<Arc<StructDef>> = LazyLock::new(|| {
-    Arc::new(StructDef::new("RuntimeError", vec![Arc::from("kind"), Arc::from("message")]))
+    Arc::new(StructDef::new(
+        "RuntimeError",
+        vec![Arc::from("kind"), Arc::from("message")],
+    ))
 });
 
 impl Fault {
@@ -100,7 +103,10 @@ impl Fault {
 
     /// A fault of a kind.
     pub fn of(kind: FaultKind, text: impl Into<String>) -> Box<Failure> {
-        Box::new(Failure::Fault(Self { kind, text: text.into() }))
+        Box::new(Failure::Fault(Self {
+            kind,
+            text: text.into(),
+        }))
     }
 
     /// `type error: …`.
@@ -110,7 +116,10 @@ impl Fault {
 
     /// `index error: index I out of bounds (length N)`.
     pub fn index(index: i64, length: usize) -> Box<Failure> {
-        Self::of(FaultKind::Index, format!("index {index} out of bounds (length {length})"))
+        Self::of(
+            FaultKind::Index,
+            format!("index {index} out of bounds (length {length})"),
+        )
     }
 
     /// The value that a program catches.
@@ -123,13 +132,18 @@ impl Fault {
 
     /// The fault that a program caught as this value, if it is one.
     pub fn from_value(value: &Value) -> Option<Self> {
-        let Value::Struct(object) = value else { return None };
+        let Value::Struct(object) = value else {
+            return None;
+        };
         if !Arc::ptr_eq(object.def(), &RUNTIME_ERROR) {
             return None;
         }
         let kind = FaultKind::from_word(object.get("kind")?.as_text()?);
         let text = object.get("message")?.as_text()?;
-        Some(Self { kind, text: text.strip_prefix(kind.prefix()).unwrap_or(text).to_owned() })
+        Some(Self {
+            kind,
+            text: text.strip_prefix(kind.prefix()).unwrap_or(text).to_owned(),
+        })
     }
 }
 

@@ -86,9 +86,14 @@ impl Fiber {
             failed_at: None,
         };
         let ret = Return::to(Return::RESULT);
-        if let Err(failure) =
-            fiber.enter(&machine.program, &machine.limits, function, arguments, captures, ret)
-        {
+        if let Err(failure) = fiber.enter(
+            &machine.program,
+            &machine.limits,
+            function,
+            arguments,
+            captures,
+            ret,
+        ) {
             fiber.refused = Some(failure);
         }
         fiber
@@ -155,7 +160,10 @@ impl Fiber {
         }
         let frame = self.frames.last()?;
         let function = &machine.program.functions[frame.function as usize];
-        Some((function.name.to_string(), function.span(frame.pc.saturating_sub(1))))
+        Some((
+            function.name.to_string(),
+            function.span(frame.pc.saturating_sub(1)),
+        ))
     }
 
     /// Looks at the limits, and lets it run until the next look.

@@ -30,7 +30,10 @@ impl Iter {
             Value::Map(map) => Iter::Map(map, 0),
             Value::Text(text) => Iter::Text(text, 0),
             other => {
-                return Err(Fault::type_error(format!("cannot iterate over {}", other.type_name())));
+                return Err(Fault::type_error(format!(
+                    "cannot iterate over {}",
+                    other.type_name()
+                )));
             }
         };
         Ok(Value::Iter(Box::new(iter)))

@@ -19,7 +19,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { depth: 10_000, steps: None, memory: 1024 }
+        Self {
+            depth: 10_000,
+            steps: None,
+            memory: 1024,
+        }
     }
 }
 
@@ -51,14 +55,22 @@ pub(crate) struct Heap {
 impl Heap {
     pub(crate) fn new(mebibytes: usize) -> Self {
         let limit = mebibytes.saturating_mul(1 << 20);
-        Self { since: 0, threshold: limit / 2, limit }
+        Self {
+            since: 0,
+            threshold: limit / 2,
+            limit,
+        }
     }
 
     /// Notes an allocation; one that alone is too much is refused before it is made.
     #[inline]
     pub(crate) fn charge(&mut self, bytes: usize) -> Outcome<()> {
         self.since = self.since.saturating_add(bytes);
-        if bytes > self.limit { Err(self.exceeded()) } else { Ok(()) }
+        if bytes > self.limit {
+            Err(self.exceeded())
+        } else {
+            Ok(())
+        }
     }
 
     /// Notes what a new value holds.

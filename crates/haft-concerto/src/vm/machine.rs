@@ -92,37 +92,55 @@ impl Machine {
 
     /// What must run before anything else, if there is anything.
     pub fn init(&self) -> Option<Fiber> {
-        Some(Fiber::new(self, self.program.function("$init")?, Vec::new()))
+        Some(Fiber::new(
+            self,
+            self.program.function("$init")?,
+            Vec::new(),
+        ))
     }
 
     /// The program's entry.
     pub fn entry(&self) -> Result<Fiber, StartError> {
         let name = &self.program.ir.metadata.entry_point;
-        let function =
-            self.program.function(name).ok_or_else(|| StartError::Entry(name.clone()))?;
+        let function = self
+            .program
+            .function(name)
+            .ok_or_else(|| StartError::Entry(name.clone()))?;
         Ok(Fiber::new(self, function, Vec::new()))
     }
 
     /// A function of the program, by name, such as a model's `system_prompt_fn`.
     pub fn function(&self, name: &str, arguments: Vec<Value>) -> Result<Fiber, StartError> {
-        let function =
-            self.program.function(name).ok_or_else(|| StartError::Entry(name.to_owned()))?;
+        let function = self
+            .program
+            .function(name)
+            .ok_or_else(|| StartError::Entry(name.to_owned()))?;
         Ok(Fiber::new(self, function, arguments))
     }
 
     /// A function value, such as a handler of `listen`.
     pub fn call(&self, function: &Value, arguments: Vec<Value>) -> Outcome<Fiber> {
         match function {
-            Value::Function(closure) => {
-                Ok(Fiber::with_captures(self, closure.function, arguments, &closure.captures))
-            }
-            other => Err(Fault::type_error(format!("cannot call {}", other.type_name()))),
+            Value::Function(closure) => Ok(Fiber::with_captures(
+                self,
+                closure.function,
+                arguments,
+                &closure.captures,
+            )),
+            other => Err(Fault::type_error(format!(
+                "cannot call {}",
+                other.type_name()
+            ))),
         }
     }
 
     /// A test, by its place in the IR.
     pub fn test(&self, place: usize) -> Result<Fiber, StartError> {
-        let function = self.program.tests.get(place).ok_or(StartError::Test(place))?;
+        let function = self
+            .program
+            .tests
+            .get(place)
+            .ok_or(StartError::Test(place))?;
         Ok(Fiber::new(self, *function, Vec::new()))
     }
 
@@ -145,9 +163,10 @@ impl Machine {
             .iter()
             .find(|declared| declared.name == tool)
             .and_then(|declared| {
-                declared.methods.iter().find(|declared| {
-                    declared.name.rsplit("::").next() == Some(method)
-                })
+                declared
+                    .methods
+                    .iter()
+                    .find(|declared| declared.name.rsplit("::").next() == Some(method))
             })
             .ok_or_else(missing)?;
         let mut values = Vec::with_capacity(function.arity);
@@ -159,9 +178,9 @@ impl Machine {
         }
         for param in &declared.params {
             let kind = param.kind.as_str().unwrap_or_default();
-            let given = arguments.get(&param.name).filter(|json| {
-                !(json.is_null() && kind.starts_with("Option<"))
-            });
+            let given = arguments
+                .get(&param.name)
+                .filter(|json| !(json.is_null() && kind.starts_with("Option<")));
             values.push(match given {
                 Some(json) => argument(json, kind),
                 None if param.optional => Value::Absent,
@@ -196,10 +215,19 @@ impl Machine {
     }
 
     pub(crate) fn tool_state(&mut self, tool: &str, field: &str) -> Outcome<&mut Value> {
-        let global = self.program.globals.get(format!("{tool}.{field}").as_str()).copied();
-        global.and_then(|global| self.globals.get_mut(global as usize)).ok_or_else(|| {
-            Fault::of(FaultKind::Field, format!("no field '{field}' on tool {tool}"))
-        })
+        let global = self
+            .program
+            .globals
+            .get(format!("{tool}.{field}").as_str())
+            .copied();
+        global
+            .and_then(|global| self.globals.get_mut(global as usize))
+            .ok_or_else(|| {
+                Fault::of(
+                    FaultKind::Field,
+                    format!("no field '{field}' on tool {tool}"),
+                )
+            })
     }
 
     /// Whether it may go on; `steps` more were made.
@@ -217,7 +245,10 @@ impl Machine {
     /// How many steps may pass until the next tick.
     pub(crate) fn allowance(&self) -> i64 {
         const OFTEN: u64 = 50_000;
-        let left = self.limits.steps.map_or(OFTEN, |limit| limit.saturating_sub(self.steps));
+        let left = self
+            .limits
+            .steps
+            .map_or(OFTEN, |limit| limit.saturating_sub(self.steps));
         i64::try_from(left.min(OFTEN)).unwrap_or(0)
     }
 
@@ -236,15 +267,25 @@ impl Machine {
 /// An argument of a model's call as the value that its parameter's type asks for.
 #[allow(clippy::cast_precision_loss)] // the nearest double
 fn argument(json: &Json, kind: &str) -> Value {
-    if let Some(inner) = kind.strip_prefix("Option<").and_then(|rest| rest.strip_suffix('>')) {
+    if let Some(inner) = kind
+        .strip_prefix("Option<")
+        .and_then(|rest| rest.strip_suffix('>'))
+    {
         return Value::some(argument(json, inner));
     }
     match (Value::from_json(json), kind) {
         (Value::Int(value), "Float") => Value::Float(value as f64),
         (Value::Array(array), kind) => {
-            match kind.strip_prefix("Array<").and_then(|rest| rest.strip_suffix('>')) {
+            match kind
+                .strip_prefix("Array<")
+                .and_then(|rest| rest.strip_suffix('>'))
+            {
                 Some(inner) if matches!(json, Json::Array(_)) => Value::array(
-                    json.as_array().into_iter().flatten().map(|item| argument(item, inner)).collect(),
+                    json.as_array()
+                        .into_iter()
+                        .flatten()
+                        .map(|item| argument(item, inner))
+                        .collect(),
                 ),
                 _ => Value::Array(array),
             }

@@ -53,8 +53,10 @@ pub(super) fn operate(
         Op::PlaceSet { base, root, site } => {
             let site = &program.sites[site as usize];
             let count = indexes(&site.path);
-            let keys: Vec<Value> =
-                regs[at(base)..at(base) + count].iter_mut().map(Value::take).collect();
+            let keys: Vec<Value> = regs[at(base)..at(base) + count]
+                .iter_mut()
+                .map(Value::take)
+                .collect();
             let value = regs[at(base) + count].take();
             machine.heap.charge(48)?;
             // Taken out, so that nobody else holds it while it changes.
@@ -66,8 +68,8 @@ pub(super) fn operate(
                         Ok(())
                     }
                     Some(operator) => {
-                        let appends = matches!(slot, Value::Text(_))
-                            && operator == crate::value::Binary::Add;
+                        let appends =
+                            matches!(slot, Value::Text(_)) && operator == crate::value::Binary::Add;
                         let old = if appends { slot.take() } else { slot.clone() };
                         operator.apply(old, value).map(|new| *slot = new)
                     }
@@ -79,8 +81,10 @@ pub(super) fn operate(
         }
         Op::BuildArray { base, count } => {
             machine.heap.charge(40 + 16 * count as usize)?;
-            let items =
-                regs[at(base)..at(base) + count as usize].iter_mut().map(Value::take).collect();
+            let items = regs[at(base)..at(base) + count as usize]
+                .iter_mut()
+                .map(Value::take)
+                .collect();
             regs[at(base)] = Value::array(items);
         }
         Op::BuildMap { base, count } => {
@@ -114,7 +118,10 @@ pub(super) fn operate(
         }
         Op::BuildEnum { base, count, site } => {
             machine.heap.charge(64 + 16 * at(count))?;
-            let values = regs[at(base)..at(base) + at(count)].iter_mut().map(Value::take).collect();
+            let values = regs[at(base)..at(base) + at(count)]
+                .iter_mut()
+                .map(Value::take)
+                .collect();
             let def = program.variants[site as usize].clone();
             regs[at(base)] = Value::Enum(Arc::new(Enum::new(def, values)));
         }
@@ -134,10 +141,21 @@ pub(super) fn operate(
             };
             regs[at(base)] = Value::Range(Arc::new(range));
         }
-        Op::MakeClosure { base, count, function } => {
-            let captures = regs[at(base)..at(base) + at(count)].iter_mut().map(Value::take).collect();
+        Op::MakeClosure {
+            base,
+            count,
+            function,
+        } => {
+            let captures = regs[at(base)..at(base) + at(count)]
+                .iter_mut()
+                .map(Value::take)
+                .collect();
             let name = program.functions[function as usize].name.clone();
-            regs[at(base)] = Value::Function(Arc::new(Closure { function, name, captures }));
+            regs[at(base)] = Value::Function(Arc::new(Closure {
+                function,
+                name,
+                captures,
+            }));
         }
         Op::GetField { dst, src, name } => {
             let name = &program.names[name as usize];
@@ -166,7 +184,10 @@ pub(super) fn operate(
             }));
         }
         Op::Mismatch { src } => {
-            return Err(Fault::type_error(format!("pattern does not match {}", regs[at(src)])));
+            return Err(Fault::type_error(format!(
+                "pattern does not match {}",
+                regs[at(src)]
+            )));
         }
         // The jump is the loop's.
         Op::Catch { .. } => {}
@@ -186,8 +207,9 @@ pub(super) fn operate(
         }
         Op::Cast { dst, src, name } => {
             let value = fetch(regs, locals, src);
-            regs[at(dst)] =
-                value.cast(&program.names[name as usize]).map_err(Failure::raised)?;
+            regs[at(dst)] = value
+                .cast(&program.names[name as usize])
+                .map_err(Failure::raised)?;
         }
         Op::IsType { dst, src, name } => {
             let truth = regs[at(src)].type_name() == &*program.names[name as usize];
@@ -210,14 +232,21 @@ pub(super) fn operate(
         Op::Payload { dst, src, place } => {
             let value = match &regs[at(src)] {
                 Value::Ok(inner) | Value::Err(inner) | Value::Some(inner) => inner.get().clone(),
-                Value::Enum(object) => {
-                    object.values().get(place as usize).cloned().unwrap_or_default()
-                }
+                Value::Enum(object) => object
+                    .values()
+                    .get(place as usize)
+                    .cloned()
+                    .unwrap_or_default(),
                 _ => Value::Nil,
             };
             regs[at(dst)] = value;
         }
-        Op::HasLength { dst, src, at_least, count } => {
+        Op::HasLength {
+            dst,
+            src,
+            at_least,
+            count,
+        } => {
             let truth = match &regs[at(src)] {
                 Value::Array(array) => {
                     let length = array.items().len();
@@ -257,10 +286,13 @@ pub(super) fn operate(
             let answer = match &site.mock {
                 Some(Mock::Response) => MockAnswer::Response(regs[at(base)].to_string()),
                 Some(Mock::Error) => MockAnswer::Error(regs[at(base)].to_string()),
-                Some(Mock::Fixed { error: Some(error), .. }) => MockAnswer::Error(error.to_string()),
-                Some(Mock::Fixed { response: Some(text), .. }) => {
-                    MockAnswer::Response(text.to_string())
-                }
+                Some(Mock::Fixed {
+                    error: Some(error), ..
+                }) => MockAnswer::Error(error.to_string()),
+                Some(Mock::Fixed {
+                    response: Some(text),
+                    ..
+                }) => MockAnswer::Response(text.to_string()),
                 _ => MockAnswer::Response(String::new()),
             };
             machine.mocks.insert(site.name.clone(), answer);
@@ -273,7 +305,9 @@ pub(super) fn operate(
 
 /// How many indexes a path has.
 pub(super) fn indexes(path: &[crate::load::Step]) -> usize {
-    path.iter().filter(|step| matches!(step, crate::load::Step::Index)).count()
+    path.iter()
+        .filter(|step| matches!(step, crate::load::Step::Index))
+        .count()
 }
 
 fn key(value: Value) -> Text {

@@ -48,13 +48,23 @@ impl PipelineRun {
     }
 
     fn stages(&self) -> &[crate::load::Stage] {
-        self.program.pipelines.get(&self.name).map(Vec::as_slice).unwrap_or_default()
+        self.program
+            .pipelines
+            .get(&self.name)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
     }
 
     /// The first thing to do.
     pub(crate) fn begin(&mut self) -> Next {
         let stages = i64::try_from(self.stages().len()).unwrap_or(i64::MAX);
-        emit("pipeline:start", [("name", Value::from(&*self.name)), ("stages", Value::Int(stages))])
+        emit(
+            "pipeline:start",
+            [
+                ("name", Value::from(&*self.name)),
+                ("stages", Value::Int(stages)),
+            ],
+        )
     }
 
     /// What comes after a value: of the host, or of a stage.
@@ -72,15 +82,23 @@ impl PipelineRun {
                 let name = Value::from(&*stage.name);
                 self.phase = Phase::StageBegun;
                 self.attempt = 1;
-                emit("pipeline:stage_start", [("pipeline", Value::from(&*self.name)), ("stage", name)])
+                emit(
+                    "pipeline:stage_start",
+                    [("pipeline", Value::from(&*self.name)), ("stage", name)],
+                )
             }
             Phase::StageBegun | Phase::Waited => {
                 self.stage_began = Instant::now();
                 self.phase = Phase::Running;
-                let Some(stage) = self.stages().get(self.stage) else { return Next::Done(Value::Nil) };
+                let Some(stage) = self.stages().get(self.stage) else {
+                    return Next::Done(Value::Nil);
+                };
                 let function = &self.program.functions[stage.function as usize];
-                let arguments =
-                    if function.arity == 0 { Vec::new() } else { vec![self.value.clone()] };
+                let arguments = if function.arity == 0 {
+                    Vec::new()
+                } else {
+                    vec![self.value.clone()]
+                };
                 Next::Enter(stage.function, arguments)
             }
             Phase::Running => {
@@ -95,7 +113,10 @@ impl PipelineRun {
                     return self.failure(format!("timeout exceeded ({}s)", seconds.as_secs()));
                 }
                 self.value = value;
-                let name = self.stages().get(self.stage).map(|stage| Value::from(&*stage.name));
+                let name = self
+                    .stages()
+                    .get(self.stage)
+                    .map(|stage| Value::from(&*stage.name));
                 let spent = milliseconds(self.stage_began);
                 self.stage += 1;
                 self.phase = Phase::StageOver;
@@ -127,11 +148,16 @@ impl PipelineRun {
             self.phase = Phase::Waited;
             return Next::Effect(Effect::Sleep(pause));
         }
-        let stage = self.stages().get(self.stage).map(|stage| stage.name.clone());
+        let stage = self
+            .stages()
+            .get(self.stage)
+            .map(|stage| stage.name.clone());
         let stage = stage.unwrap_or_else(|| Arc::from(""));
         self.phase = Phase::Failed;
-        self.value =
-            Value::text(format!("pipeline '{}' failed at stage '{stage}': {text}", self.name));
+        self.value = Value::text(format!(
+            "pipeline '{}' failed at stage '{stage}': {text}",
+            self.name
+        ));
         emit(
             "pipeline:error",
             [
@@ -143,26 +169,38 @@ impl PipelineRun {
     }
 
     fn decorator(&self, name: &str) -> Option<&crate::ir::Decorator> {
-        self.stages().get(self.stage)?.decorators.iter().find(|decorator| decorator.name == name)
+        self.stages()
+            .get(self.stage)?
+            .decorators
+            .iter()
+            .find(|decorator| decorator.name == name)
     }
 
     fn timeout(&self) -> Option<Duration> {
         let decorator = self.decorator("timeout")?;
-        let seconds = decorator
-            .args
-            .iter()
-            .find_map(|arg| arg.get("seconds").or(Some(arg)).and_then(serde_json::Value::as_u64));
+        let seconds = decorator.args.iter().find_map(|arg| {
+            arg.get("seconds")
+                .or(Some(arg))
+                .and_then(serde_json::Value::as_u64)
+        });
         Some(Duration::from_secs(seconds.unwrap_or(30)))
     }
 
     /// How long to wait before the stage is tried again, if it is.
     fn retry(&self) -> Option<Duration> {
         let decorator = self.decorator("retry")?;
-        let max = decorator.args.iter().find_map(|arg| arg.get("max")?.as_u64()).unwrap_or(3);
+        let max = decorator
+            .args
+            .iter()
+            .find_map(|arg| arg.get("max")?.as_u64())
+            .unwrap_or(3);
         if u64::from(self.attempt) >= max {
             return None;
         }
-        let backoff = decorator.args.iter().find_map(|arg| arg.get("backoff")?.as_str());
+        let backoff = decorator
+            .args
+            .iter()
+            .find_map(|arg| arg.get("backoff")?.as_str());
         Some(match backoff.unwrap_or("exponential") {
             "none" => Duration::ZERO,
             "linear" => Duration::from_secs(u64::from(self.attempt)),

@@ -56,9 +56,9 @@ pub(crate) fn find<'a>(
 /// On the way to a place nothing is made.
 fn existing(value: &Value, key: &str, last: bool) -> Outcome<()> {
     match value {
-        Value::Map(map) if !last && !map.contains(key) => {
-            Err(Fault::type_error(format!("cannot change a part of Nil: there is no key '{key}'")))
-        }
+        Value::Map(map) if !last && !map.contains(key) => Err(Fault::type_error(format!(
+            "cannot change a part of Nil: there is no key '{key}'"
+        ))),
         _ => Ok(()),
     }
 }

@@ -71,7 +71,9 @@ impl Fiber {
                 // A stage that returns a Result returns `Err`, which says the same.
                 self.failed_at = None;
                 self.leave(program, machine, depth + 1);
-                let Some(mut frame) = self.frames.pop() else { return Err((failure, false)) };
+                let Some(mut frame) = self.frames.pop() else {
+                    return Err((failure, false));
+                };
                 self.clear(program, frame.function, frame.base);
                 let next = match frame.ret.then.as_deref_mut() {
                     Some(Continuation::Pipeline(run)) => run.failed(&failure),
@@ -130,7 +132,9 @@ impl Fiber {
     /// its place, and must not be lost.
     fn leave(&mut self, program: &Program, machine: &mut Machine, depth: usize) {
         while self.frames.len() > depth {
-            let Some(frame) = self.frames.pop() else { return };
+            let Some(frame) = self.frames.pop() else {
+                return;
+            };
             if let Some(then) = frame.ret.then
                 && let Continuation::WriteBack(back) = *then
             {
