@@ -70,7 +70,7 @@ impl<'a> Checker<'a> {
                 Ty::Unknown
             }
             PostfixOp::Method { name, types, call } => {
-                types.iter().for_each(|it| self.schema_type(it));
+                self.schema_types(types);
                 self.arguments(call);
                 match name.text.as_str() {
                     "with_tools" | "without_tools" => self.binding(&name.text, name.span, call, ty),
@@ -129,8 +129,14 @@ impl<'a> Checker<'a> {
         }
     }
 
+    pub(super) fn schema_types(&mut self, types: &[Type]) {
+        for ty in types {
+            self.schema_type(ty);
+        }
+    }
+
     /// A type that names a schema or a type of values.
-    pub(super) fn schema_type(&mut self, ty: &Type) {
+    fn schema_type(&mut self, ty: &Type) {
         if let TypeKind::Named { path, .. } = &ty.kind {
             let own = path
                 .single()
@@ -146,7 +152,7 @@ impl<'a> Checker<'a> {
         let path = match &base.kind {
             ExprKind::Path(path) => path,
             ExprKind::Generic(path, types) => {
-                types.iter().for_each(|it| self.schema_type(it));
+                self.schema_types(types);
                 path
             }
             _ => return None,
@@ -240,7 +246,7 @@ impl<'a> Checker<'a> {
                     let text = format!("`{name}` takes {wanted} arguments, not {given}");
                     self.tell(Code::E016, span, text);
                 }
-                self.wrapped(it.path, call, more)
+                Self::wrapped(it.path, call, more)
             }
             _ => Ty::Unknown,
         })
@@ -255,7 +261,7 @@ impl<'a> Checker<'a> {
         ty
     }
 
-    fn wrapped(&mut self, path: &str, call: &Call, more: usize) -> Ty {
+    fn wrapped(path: &str, call: &Call, more: usize) -> Ty {
         let literal = match call.arguments.first() {
             Some(argument) if more == 0 => literal_type(&argument.value),
             _ => Ty::Unknown,

@@ -3,7 +3,7 @@
 use super::{Doc, Printer, Sequence, path, quoted, type_text};
 use crate::ast::{
     Argument, Call, Closure, Expr, ExprKind, MapKey, Param, Pattern, PatternKind, Postfix,
-    PostfixOp, PrefixOp, Type,
+    PostfixOp, PrefixOp, StructLit, Type,
 };
 use crate::source::Span;
 
@@ -19,20 +19,7 @@ impl Printer<'_> {
             | ExprKind::Continue => self.verbatim(expr.span),
             ExprKind::Path(it) => path(it),
             ExprKind::Generic(it, types) => Doc::text(it.text() + &generics(types)),
-            ExprKind::Struct(it) => {
-                let spans: Vec<Span> = it
-                    .fields
-                    .iter()
-                    .map(|(name, value)| name.span.to(value.span))
-                    .collect();
-                let sequence = self.list(&spans, expr.span);
-                let fields = self.bracketed(("{", "}"), true, &sequence, |printer, index| {
-                    let (name, value) = &it.fields[index];
-                    let name = Doc::text(format!("{}: ", name.text));
-                    Doc::concat(vec![name, printer.expr(value)])
-                });
-                Doc::concat(vec![path(&it.path), Doc::text(" "), fields])
-            }
+            ExprKind::Struct(it) => self.struct_doc(it, expr.span),
             ExprKind::Paren(inner) => {
                 let inner = self.expr(inner);
                 Doc::concat(vec![Doc::text("("), inner, Doc::text(")")])
@@ -43,22 +30,7 @@ impl Printer<'_> {
             }
             ExprKind::Tuple(list) => self.exprs(("(", ")"), list, expr.span),
             ExprKind::Array(list) => self.exprs(("[", "]"), list, expr.span),
-            ExprKind::Map(entries) => {
-                let span = |(key, value): &(MapKey, Expr)| match key {
-                    MapKey::Name(name) => name.span.to(value.span),
-                    MapKey::Expr(key) => key.span.to(value.span),
-                };
-                let spans: Vec<Span> = entries.iter().map(span).collect();
-                let sequence = self.list(&spans, expr.span);
-                self.bracketed(("{", "}"), true, &sequence, |printer, index| {
-                    let (key, value) = &entries[index];
-                    let key = match key {
-                        MapKey::Name(name) => Doc::text(name.text.as_str()),
-                        MapKey::Expr(key) => printer.expr(key),
-                    };
-                    Doc::concat(vec![key, Doc::text(": "), printer.expr(value)])
-                })
-            }
+            ExprKind::Map(entries) => self.map(entries, expr.span),
             ExprKind::Closure(it) => self.closure(it),
             ExprKind::Postfix(it) => self.postfix(it),
             ExprKind::Prefix(ops, inner) => {
@@ -72,11 +44,11 @@ impl Printer<'_> {
             }
             ExprKind::Cast(value, types) => {
                 let value = self.expr(value);
-                let types: String = types
+                let casts = types
                     .iter()
-                    .map(|ty| format!(" as {}", type_text(ty)))
-                    .collect();
-                Doc::concat(vec![value, Doc::text(types)])
+                    .map(|ty| Doc::text(format!(" as {}", type_text(ty))));
+                let casts = Doc::concat(casts.collect());
+                Doc::concat(vec![value, casts])
             }
             ExprKind::Binary(it) => {
                 let first = self.expr(&it.first);
@@ -116,6 +88,38 @@ impl Printer<'_> {
             }
             _ => self.control(expr),
         }
+    }
+
+    fn struct_doc(&mut self, it: &StructLit, whole: Span) -> Doc {
+        let spans: Vec<Span> = it
+            .fields
+            .iter()
+            .map(|(name, value)| name.span.to(value.span))
+            .collect();
+        let sequence = Self::list(&spans, whole);
+        let fields = self.bracketed(("{", "}"), true, &sequence, |printer, index| {
+            let (name, value) = &it.fields[index];
+            let name = Doc::text(format!("{}: ", name.text));
+            Doc::concat(vec![name, printer.expr(value)])
+        });
+        Doc::concat(vec![path(&it.path), Doc::text(" "), fields])
+    }
+
+    fn map(&mut self, entries: &[(MapKey, Expr)], whole: Span) -> Doc {
+        let span = |(key, value): &(MapKey, Expr)| match key {
+            MapKey::Name(name) => name.span.to(value.span),
+            MapKey::Expr(key) => key.span.to(value.span),
+        };
+        let spans: Vec<Span> = entries.iter().map(span).collect();
+        let sequence = Self::list(&spans, whole);
+        self.bracketed(("{", "}"), true, &sequence, |printer, index| {
+            let (key, value) = &entries[index];
+            let key = match key {
+                MapKey::Name(name) => Doc::text(name.text.as_str()),
+                MapKey::Expr(key) => printer.expr(key),
+            };
+            Doc::concat(vec![key, Doc::text(": "), printer.expr(value)])
+        })
     }
 
     fn control(&mut self, expr: &Expr) -> Doc {
@@ -221,7 +225,7 @@ impl Printer<'_> {
         Doc::text(self.source(span))
     }
 
-    fn list<'s>(&self, spans: &'s [Span], whole: Span) -> Sequence<'s> {
+    fn list(spans: &[Span], whole: Span) -> Sequence<'_> {
         Sequence {
             spans,
             close: whole.end.saturating_sub(1),
@@ -231,7 +235,7 @@ impl Printer<'_> {
 
     fn exprs(&mut self, brackets: (&'static str, &'static str), list: &[Expr], whole: Span) -> Doc {
         let spans: Vec<Span> = list.iter().map(|it| it.span).collect();
-        let sequence = self.list(&spans, whole);
+        let sequence = Self::list(&spans, whole);
         self.bracketed(brackets, false, &sequence, |printer, index| {
             printer.expr(&list[index])
         })
@@ -323,7 +327,7 @@ impl Printer<'_> {
             parts.push(Doc::text(")"));
             return Doc::concat(parts);
         }
-        let sequence = self.list(&spans, call.span);
+        let sequence = Self::list(&spans, call.span);
         self.bracketed(("(", ")"), false, &sequence, |printer, index| {
             printer.argument(&call.arguments[index])
         })
@@ -375,9 +379,10 @@ impl Printer<'_> {
                 if *rest {
                     parts.push("..".to_owned());
                 }
-                match parts.is_empty() {
-                    true => format!("{} {{}}", path.text()),
-                    false => format!("{} {{ {} }}", path.text(), parts.join(", ")),
+                if parts.is_empty() {
+                    format!("{} {{}}", path.text())
+                } else {
+                    format!("{} {{ {} }}", path.text(), parts.join(", "))
                 }
             }
             PatternKind::Tuple(parts) => format!("({})", list(parts)),

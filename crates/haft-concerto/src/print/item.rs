@@ -87,40 +87,14 @@ impl Printer<'_> {
                     self.members(members, it.close),
                 ])
             }
-            ItemKind::Pipeline(it) => {
-                let mut parts = vec![Doc::text(format!("pipeline {}", it.name.text))];
-                if let Some(param) = &it.param {
-                    parts.extend([Doc::text("("), self.param(param), Doc::text(")")]);
-                }
-                parts.push(Doc::text(result(it.result.as_ref()) + " "));
-                let spans: Vec<Span> = it
-                    .stages
-                    .iter()
-                    .map(|it| it.signature.span.to(it.body.span))
-                    .collect();
-                parts.push(self.below(
-                    &spans,
-                    it.close,
-                    |_| false,
-                    |printer, index| {
-                        let stage = &it.stages[index];
-                        let mut parts = printer.decorators(&stage.signature.decorators);
-                        parts.push(Doc::text("stage "));
-                        parts.push(printer.signature(&stage.signature));
-                        parts.push(Doc::text(" "));
-                        parts.push(printer.block(&stage.body));
-                        Doc::concat(parts)
-                    },
-                ));
-                Doc::concat(parts)
-            }
+            ItemKind::Pipeline(it) => self.pipeline(it),
             ItemKind::Use(it) => {
                 let tail = match &it.tail {
                     UseTail::None => String::new(),
                     UseTail::As(name) => format!(" as {}", name.text),
-                    UseTail::Group(names) => {
-                        let names: Vec<_> = names.iter().map(|it| it.text.as_str()).collect();
-                        format!("::{{{}}}", names.join(", "))
+                    UseTail::Group(group) => {
+                        let group: Vec<_> = group.iter().map(|it| it.text.as_str()).collect();
+                        format!("::{{{}}}", group.join(", "))
                     }
                 };
                 Doc::text(format!("use {}{tail};", it.path.text()))
@@ -155,6 +129,34 @@ impl Printer<'_> {
                 Doc::concat(vec![Doc::text(head), self.expr(&it.value), Doc::text(";")])
             }
         }
+    }
+
+    fn pipeline(&mut self, it: &crate::ast::Pipeline) -> Doc {
+        let mut parts = vec![Doc::text(format!("pipeline {}", it.name.text))];
+        if let Some(param) = &it.param {
+            parts.extend([Doc::text("("), self.param(param), Doc::text(")")]);
+        }
+        parts.push(Doc::text(result(it.result.as_ref()) + " "));
+        let spans: Vec<Span> = it
+            .stages
+            .iter()
+            .map(|it| it.signature.span.to(it.body.span))
+            .collect();
+        parts.push(self.below(
+            &spans,
+            it.close,
+            |_| false,
+            |printer, index| {
+                let stage = &it.stages[index];
+                let mut parts = printer.decorators(&stage.signature.decorators);
+                parts.push(Doc::text("stage "));
+                parts.push(printer.signature(&stage.signature));
+                parts.push(Doc::text(" "));
+                parts.push(printer.block(&stage.body));
+                Doc::concat(parts)
+            },
+        ));
+        Doc::concat(parts)
     }
 
     /// Things in braces, one below the other.
