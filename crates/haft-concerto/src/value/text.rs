@@ -78,7 +78,7 @@ impl Text {
             Form::Long(text) => match Arc::get_mut(text) {
                 Some(text) => text.push_str(more),
                 None => {
-                    let mut copy = String::with_capacity(2 * (text.len() + more.len()));
+                    let mut copy = String::with_capacity(text.len() + more.len());
                     copy.push_str(text);
                     copy.push_str(more);
                     *text = Arc::new(copy);

@@ -482,6 +482,16 @@ fn slow_binary(
     a: Reg,
     b: Reg,
 ) -> Outcome<Value> {
+    // Before it is made: one text may be as large as memory goes.
+    if operator == Binary::Add {
+        let length = |reg: Reg| match &regs[usize::from(reg)] {
+            Value::Text(text) => text.len(),
+            _ => 0,
+        };
+        let grows = if dst == a { 0 } else { length(a) };
+        machine.heap.charge(grows.saturating_add(length(b)))?;
+        machine.heap.room(length(a).saturating_add(length(b)))?;
+    }
     if a == b {
         return operator.apply(regs[usize::from(a)].clone(), regs[usize::from(b)].clone());
     }
@@ -491,18 +501,13 @@ fn slow_binary(
         && let [left, right] = pair(regs, a, b)
         && let (Value::Text(left), Value::Text(right)) = (&mut *left, &*right)
     {
-        machine.heap.charge(right.len())?;
         left.push_str(right);
         let value = std::mem::take(&mut regs[usize::from(a)]);
         return Ok(value);
     }
     let left = operand(regs, operator, locals, dst, a);
     let right = regs[usize::from(b)].clone();
-    let value = operator.apply(left, right)?;
-    if let Value::Text(text) = &value {
-        machine.heap.charge(text.len())?;
-    }
-    Ok(value)
+    operator.apply(left, right)
 }
 
 /// Two different registers at once.
