@@ -29,7 +29,10 @@ fn programs(directory: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.expect("it can be read").path();
         if path.is_dir() {
             programs(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "conc") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "conc")
+        {
             found.push(path);
         }
     }

@@ -35,7 +35,13 @@ fn an_unknown_opcode_is_refused_where_it_stands() {
         .to_json()
         .replace("\"PUSH\"", "\"TELEPORT\"");
     let error = load::load(Module::from_json(&json).expect("it reads")).expect_err("refused");
-    assert_eq!(error.kind, LoadErrorKind::Underflow { takes: 1, height: 0 });
+    assert_eq!(
+        error.kind,
+        LoadErrorKind::Underflow {
+            takes: 1,
+            height: 0
+        }
+    );
     let json = json.replace("\"RETURN\"", "\"TELEPORT\"");
     let error = load::load(Module::from_json(&json).expect("it reads")).expect_err("refused");
     assert_eq!((error.kind, error.place), (LoadErrorKind::Opcode, Some(0)));
@@ -43,8 +49,14 @@ fn an_unknown_opcode_is_refused_where_it_stands() {
 
 #[test]
 fn a_jump_out_of_the_function_is_refused() {
-    assert_eq!(refused(vec![op(Opcode::Jump).offset(7)]), LoadErrorKind::Jump(7));
-    assert_eq!(refused(vec![op(Opcode::Jump)]), LoadErrorKind::Missing("offset"));
+    assert_eq!(
+        refused(vec![op(Opcode::Jump).offset(7)]),
+        LoadErrorKind::Jump(7)
+    );
+    assert_eq!(
+        refused(vec![op(Opcode::Jump)]),
+        LoadErrorKind::Missing("offset")
+    );
 }
 
 #[test]
@@ -59,7 +71,10 @@ fn a_constant_that_is_not_there_is_refused() {
 fn a_stack_that_does_not_fit_is_refused() {
     assert_eq!(
         refused(vec![op(Opcode::Add)]),
-        LoadErrorKind::Underflow { takes: 2, height: 0 }
+        LoadErrorKind::Underflow {
+            takes: 2,
+            height: 0
+        }
     );
     // One way pushes, the other does not.
     let code = vec![
@@ -77,7 +92,10 @@ fn a_stack_that_does_not_fit_is_refused() {
 
 #[test]
 fn members_that_an_opcode_needs_are_asked_for() {
-    assert_eq!(refused(vec![op(Opcode::LoadLocal)]), LoadErrorKind::Missing("name"));
+    assert_eq!(
+        refused(vec![op(Opcode::LoadLocal)]),
+        LoadErrorKind::Missing("name")
+    );
     let code = vec![op(Opcode::Push), op(Opcode::PlaceSet).name("nobody")];
     assert_eq!(refused(code), LoadErrorKind::Member("name"));
     let code = vec![op(Opcode::BuildStruct).type_name("P").count(0).arg(5)];
@@ -90,7 +108,9 @@ fn members_that_an_opcode_needs_are_asked_for() {
 
 #[test]
 fn versions_that_haft_does_not_know_are_refused() {
-    let json = module(Vec::new()).to_json().replace("\"0.1.0\"", "\"0.2.0\"");
+    let json = module(Vec::new())
+        .to_json()
+        .replace("\"0.1.0\"", "\"0.2.0\"");
     let error = Module::from_json(&json).expect_err("it is refused");
     assert!(error.to_string().contains("0.2.0"), "{error}");
 }

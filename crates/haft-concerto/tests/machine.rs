@@ -19,7 +19,10 @@ fn machine(text: &str, limits: Limits) -> Machine {
         ..Options::default()
     };
     let compiled = compile(&Source::new("program.conc", text), &options);
-    let ir = compiled.ir.clone().unwrap_or_else(|| panic!("{}", compiled.render()));
+    let ir = compiled
+        .ir
+        .clone()
+        .unwrap_or_else(|| panic!("{}", compiled.render()));
     let program = load::load(ir).expect("it loads");
     let mut machine = Machine::new(program, Permissions::default(), limits, Box::new(Silent));
     if let Some(mut init) = machine.init() {
@@ -68,14 +71,22 @@ fn tools_run_beside_a_program_that_waits_for_a_model_and_share_its_state() {
 
     let arguments = json!({"a": 5, "b": 2, "c": null});
     let arguments = arguments.as_object().expect("an object");
-    let mut tool = machine.tool("Till", "add", arguments).expect("there is one");
-    let Step::Done(value) = tool.run(&mut machine) else { panic!("it returns") };
+    let mut tool = machine
+        .tool("Till", "add", arguments)
+        .expect("there is one");
+    let Step::Done(value) = tool.run(&mut machine) else {
+        panic!("it returns")
+    };
     assert_eq!(value.to_string(), "5 2 None 7 Float");
 
     let arguments = json!({"a": 1, "b": 0.5, "c": 3, "d": 0});
     let arguments = arguments.as_object().expect("an object");
-    let mut tool = machine.tool("Till", "add", arguments).expect("there is one");
-    let Step::Done(value) = tool.run(&mut machine) else { panic!("it returns") };
+    let mut tool = machine
+        .tool("Till", "add", arguments)
+        .expect("there is one");
+    let Step::Done(value) = tool.run(&mut machine) else {
+        panic!("it returns")
+    };
     assert_eq!(value.to_string(), "1 0.5 Some(3) 0 Float");
 
     let step = go_on(&mut main, &mut machine, Value::ok(Value::from("fine")));
@@ -90,19 +101,26 @@ fn what_a_tool_raises_stays_in_its_fiber() {
     assert!(matches!(main.run(&mut machine), Step::Effect(_)));
     let arguments = json!({"n": 7});
     let arguments = arguments.as_object().expect("an object");
-    let mut tool = machine.tool("Till", "odd", arguments).expect("there is one");
+    let mut tool = machine
+        .tool("Till", "odd", arguments)
+        .expect("there is one");
     match tool.run(&mut machine) {
         Step::Done(Value::Err(error)) => assert_eq!(error.get().to_string(), "odd 7"),
         other => panic!("{other:?}"),
     }
-    let mut tool = machine.tool("Till", "fault", &serde_json::Map::new()).expect("there is one");
+    let mut tool = machine
+        .tool("Till", "fault", &serde_json::Map::new())
+        .expect("there is one");
     match tool.run(&mut machine) {
         Step::Failed(failure @ Failure::Fault(_)) => {
             assert_eq!(failure.to_string(), "division by zero");
         }
         other => panic!("{other:?}"),
     }
-    assert_eq!(tool.place(&machine).map(|(name, _)| name).as_deref(), Some("Till::fault"));
+    assert_eq!(
+        tool.place(&machine).map(|(name, _)| name).as_deref(),
+        Some("Till::fault")
+    );
 }
 
 #[test]
@@ -144,11 +162,17 @@ fn stopped(text: &str, limits: Limits) -> Stop {
 
 #[test]
 fn endless_programs_end_at_their_limits_whatever_they_catch() {
-    let steps = Limits { steps: Some(10_000), ..Limits::default() };
+    let steps = Limits {
+        steps: Some(10_000),
+        ..Limits::default()
+    };
     let text = "fn main() { loop { try { loop { } } catch { } } }";
     assert_eq!(stopped(text, steps), Stop::Steps(10_000));
 
-    let memory = Limits { memory: 8, ..Limits::default() };
+    let memory = Limits {
+        memory: 8,
+        ..Limits::default()
+    };
     for text in [
         "fn main() { let mut xs = []; loop { xs.push([1]); } }",
         "fn main() { let mut s = \"0123456789abcdef\"; loop { s = s + s; } }",
@@ -161,7 +185,10 @@ fn endless_programs_end_at_their_limits_whatever_they_catch() {
         assert_eq!(stopped(text, memory), Stop::Memory(8), "{text}");
     }
 
-    let depth = Limits { depth: 50, ..Limits::default() };
+    let depth = Limits {
+        depth: 50,
+        ..Limits::default()
+    };
     let text = "fn f(n: Int) -> Int { try { f(n + 1) } catch { 0 } } fn main() { f(0); }";
     assert_eq!(stopped(text, depth), Stop::Depth(50));
 }
@@ -169,9 +196,18 @@ fn endless_programs_end_at_their_limits_whatever_they_catch() {
 #[test]
 fn what_is_let_go_does_not_count_as_memory() {
     let text = "fn main() -> Int { let mut n = 0; for i in 0..20000 { let xs = [i, i, i, i, i, i, i, i].concat([i]); n += xs.len(); } n }";
-    let mut machine = machine(text, Limits { memory: 1, ..Limits::default() });
+    let mut machine = machine(
+        text,
+        Limits {
+            memory: 1,
+            ..Limits::default()
+        },
+    );
     let mut main = machine.entry().expect("there is a main");
-    assert!(matches!(main.run(&mut machine), Step::Done(Value::Int(180_000))));
+    assert!(matches!(
+        main.run(&mut machine),
+        Step::Done(Value::Int(180_000))
+    ));
 }
 
 #[test]
@@ -184,7 +220,10 @@ fn a_cancelled_machine_stops() {
     });
     let mut main = machine.entry().expect("there is a main");
     let step = main.run(&mut machine);
-    assert!(matches!(step, Step::Failed(Failure::Stop(Stop::Cancelled))), "{step:?}");
+    assert!(
+        matches!(step, Step::Failed(Failure::Stop(Stop::Cancelled))),
+        "{step:?}"
+    );
     other.join().expect("it did not panic");
 }
 

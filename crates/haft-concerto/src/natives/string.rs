@@ -92,7 +92,10 @@ pub(super) fn replace(
     to: &str,
 ) -> Outcome<Reply> {
     let more = text.matches(from).count().saturating_mul(to.len());
-    context.machine.heap.charge(text.len().saturating_add(more))?;
+    context
+        .machine
+        .heap
+        .charge(text.len().saturating_add(more))?;
     give(text.replace(from, to))
 }
 

@@ -18,7 +18,10 @@ impl fmt::Display for Value {
         if let Self::Text(text) = self {
             return f.write_str(text);
         }
-        let mut capped = Capped { out: f, left: LONGEST };
+        let mut capped = Capped {
+            out: f,
+            left: LONGEST,
+        };
         match write_value(self, &mut capped, 0) {
             Err(fmt::Error) if capped.left == 0 => f.write_str("…"),
             result => result,

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::execute::fetch;
 use super::machine::{Machine, MockAnswer};
+use super::operand::fetch;
 use super::{Failure, Fault, Outcome, place};
 use crate::load::{Mock, Op, Program, Test};
 use crate::value::{
