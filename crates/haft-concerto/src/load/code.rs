@@ -115,6 +115,9 @@ pub(crate) struct StructSite {
     pub(crate) places: Vec<usize>,
 }
 
+/// What a `listen` does with a type of message: the type, the function, how many captures it has.
+pub(crate) type ListenHandler = (Arc<str>, u32, usize);
+
 /// A stage of a pipeline.
 #[derive(Debug)]
 pub(crate) struct Stage {
@@ -140,8 +143,7 @@ pub struct Program {
     /// Methods of tools.
     pub(crate) tools: HashMap<Arc<str>, HashMap<Arc<str>, u32>>,
     pub(crate) pipelines: HashMap<Arc<str>, Vec<Stage>>,
-    /// For each `listen`: message type, function, how many captures.
-    pub(crate) listens: HashMap<Arc<str>, Vec<(Arc<str>, u32, usize)>>,
+    pub(crate) listens: HashMap<Arc<str>, Vec<ListenHandler>>,
     pub(crate) tests: Vec<u32>,
     pub(crate) ir: ir::Module,
 }

@@ -137,7 +137,7 @@ impl Loader {
         })
     }
 
-    pub(super) fn site(&mut self, site: Site<'_>) -> Result<u32, LoadErrorKind> {
+    pub(super) fn site(&mut self, site: &Site<'_>) -> Result<u32, LoadErrorKind> {
         let instruction = site.instruction;
         // Where `name` is a place or a model, the method has a member of its own.
         let method = instruction

@@ -323,12 +323,11 @@ impl Fiber {
                             Value::Iter(iter) => iter.next(),
                             _ => None,
                         };
-                        match item {
-                            Some(item) => regs[usize::from(dst)] = item,
-                            None => {
-                                regs[usize::from(iter)] = Value::Nil;
-                                pc = to as usize;
-                            }
+                        if let Some(item) = item {
+                            regs[usize::from(dst)] = item;
+                        } else {
+                            regs[usize::from(iter)] = Value::Nil;
+                            pc = to as usize;
                         }
                     }
                     Op::IterBegin { dst, src } => {

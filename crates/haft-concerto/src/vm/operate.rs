@@ -189,8 +189,6 @@ pub(super) fn operate(
                 regs[at(src)]
             )));
         }
-        // The jump is the loop's.
-        Op::Catch { .. } => {}
         Op::WrapOk { dst, src } => {
             regs[at(dst)] = match fetch(regs, locals, src) {
                 result @ (Value::Ok(_) | Value::Err(_)) => result,
@@ -297,7 +295,7 @@ pub(super) fn operate(
             };
             machine.mocks.insert(site.name.clone(), answer);
         }
-        // All others are the loop's own.
+        // All others are the loop's own; so is the jump of `Catch`.
         _ => {}
     }
     Ok(())

@@ -59,10 +59,7 @@ impl Translator<'_> {
                 return Ok(());
             }
             _ => {
-                let site = self.loader.site(Site {
-                    instruction,
-                    ..Site::new(instruction)
-                })?;
+                let site = self.loader.site(&Site::new(instruction))?;
                 let base = self.settle_last(argc + 1);
                 self.code.push(Op::CallValue {
                     base,
@@ -91,7 +88,7 @@ impl Translator<'_> {
             }
         }
         let base = self.settle_last(argc);
-        let site = self.loader.site(Site {
+        let site = self.loader.site(&Site {
             native: Some(native),
             ..Site::new(instruction)
         })?;

@@ -157,7 +157,7 @@ impl Translator<'_> {
             Opcode::Call => self.call(instruction, argc)?,
             Opcode::SpawnAsync => self.call(instruction, 0)?,
             Opcode::CallMethod => {
-                let site = self.loader.site(Site::new(instruction))?;
+                let site = self.loader.site(&Site::new(instruction))?;
                 let argc = short(argc)?;
                 self.row(usize::from(argc) + 1, |base| Op::CallMethod {
                     base,
@@ -173,7 +173,7 @@ impl Translator<'_> {
                 }
             }
             Opcode::CallTool => {
-                let site = self.loader.site(Site::new(instruction))?;
+                let site = self.loader.site(&Site::new(instruction))?;
                 let argc = short(argc)?;
                 self.row(usize::from(argc), |base| Op::CallTool { base, argc, site });
             }
@@ -182,7 +182,7 @@ impl Translator<'_> {
             | Opcode::CallModelStream
             | Opcode::CallModelChat => {
                 // The model is put below its arguments.
-                let site = self.loader.site(Site::new(instruction))?;
+                let site = self.loader.site(&Site::new(instruction))?;
                 let model = text(instruction.model.as_deref(), "model")?;
                 let value = self.loader.value_of(model);
                 self.settle_last(argc);
@@ -208,7 +208,7 @@ impl Translator<'_> {
             }
             Opcode::PlaceSet => {
                 let root = self.root(instruction)?;
-                let site = self.loader.site(Site::new(instruction))?;
+                let site = self.loader.site(&Site::new(instruction))?;
                 let values = indexes(instruction) + 1;
                 self.settle_root(root);
                 let base = self.settle_last(values);
@@ -217,7 +217,7 @@ impl Translator<'_> {
             }
             Opcode::PlaceCall => {
                 let root = self.root(instruction)?;
-                let site = self.loader.site(Site::new(instruction))?;
+                let site = self.loader.site(&Site::new(instruction))?;
                 self.settle_root(root);
                 let argc = short(argc)?;
                 self.row(indexes(instruction) + usize::from(argc), |base| {
@@ -316,7 +316,7 @@ impl Translator<'_> {
             Opcode::EmitAwait => self.row(2, |base| Op::EmitAwait { base }),
             Opcode::Await => {}
             Opcode::ListenBegin => {
-                let site = self.loader.site(Site::new(instruction))?;
+                let site = self.loader.site(&Site::new(instruction))?;
                 let count = short(count as usize)?;
                 self.row(usize::from(count) + 2, |base| Op::Listen {
                     base,
@@ -325,7 +325,7 @@ impl Translator<'_> {
                 });
             }
             Opcode::MockModel => {
-                let site = self.loader.site(Site::new(instruction))?;
+                let site = self.loader.site(&Site::new(instruction))?;
                 let values = usize::from(instruction.method.is_some());
                 let base = self.settle_last(values);
                 self.code.push(Op::MockModel { base, site });

@@ -121,7 +121,7 @@ impl Fiber {
                 Ok(None)
             }
             Some(then) => {
-                let next = then.step(value)?;
+                let next = then.step(value);
                 self.follow(program, machine, next, ret)
             }
         }
@@ -256,6 +256,7 @@ impl Fiber {
     }
 
     /// Performs the instructions that may leave the frame.
+    #[allow(clippy::too_many_lines)] // one arm for each instruction
     pub(super) fn call(
         &mut self,
         program: &Program,
