@@ -24,6 +24,7 @@ mod modules;
 #[allow(clippy::unnecessary_box_returns)] // failures are boxed wherever they go
 pub mod natives;
 pub mod parse;
+pub mod print;
 pub mod source;
 pub mod symbols;
 #[allow(clippy::unnecessary_box_returns)] // failures are boxed wherever they go
@@ -33,3 +34,4 @@ pub mod vm;
 
 pub use compile::{Compiled, Connections, Options, Source, check, compile};
 pub use modules::read_program;
+pub use print::format;

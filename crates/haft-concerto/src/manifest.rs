@@ -186,7 +186,7 @@ impl Manifest {
 
     fn project(&mut self, config: &Map<String, Json>) -> Result<(), ManifestError> {
         self.known("project", config, &["name", "version", "entry"]);
-        self.name = require("project", config, "name")?.to_owned();
+        require("project", config, "name")?.clone_into(&mut self.name);
         self.version = text("project", config, "version")?.map(str::to_owned);
         self.entry = text("project", config, "entry")?.map(str::to_owned);
         Ok(())

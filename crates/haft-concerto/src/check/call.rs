@@ -2,8 +2,8 @@
 
 use super::{Checker, Code, Ty};
 use crate::ast::{
-    Argument, Call, Expr, ExprKind, Param, Path, PipeStage, PostfixOp, Receiver, Type, TypeKind,
-    Variant, VariantData,
+    Argument, Call, Expr, ExprKind, Name, Param, Path, PipeStage, PostfixOp, Receiver, Type,
+    TypeKind, Variant, VariantData,
 };
 use crate::diagnostic::did_you_mean;
 use crate::source::Span;
@@ -39,15 +39,14 @@ impl<'a> Checker<'a> {
             };
         }
         for (index, step) in steps.iter().enumerate().skip(next) {
-            let root = (index..=index)
-                .find(|_| steps[..index].iter().all(is_way))
-                .and(base.as_path());
-            ty = self.step(step, &ty, root, index == 0);
+            // Of what is further in, the type is not known.
+            let root = base.as_path().filter(|_| index == 0);
+            ty = self.step(step, &ty, root, more(index));
         }
         ty
     }
 
-    fn step(&mut self, step: &PostfixOp, ty: &Ty, root: Option<&Path>, direct: bool) -> Ty {
+    fn step(&mut self, step: &PostfixOp, ty: &Ty, root: Option<&Path>, more: usize) -> Ty {
         match step {
             PostfixOp::Call(call) => {
                 self.arguments(call);
@@ -70,7 +69,7 @@ impl<'a> Checker<'a> {
                 Ty::Unknown
             }
             PostfixOp::Method { name, types, call } => {
-                types.iter().for_each(|it| self.schema_type(it));
+                self.schema_types(types);
                 self.arguments(call);
                 match name.text.as_str() {
                     "with_tools" | "without_tools" => self.binding(&name.text, name.span, call, ty),
@@ -78,8 +77,7 @@ impl<'a> Checker<'a> {
                         ty.clone()
                     }
                     _ => {
-                        let span = name.span.to(call.span);
-                        self.method_call(&name.text, span, call, ty, root.filter(|_| direct));
+                        self.method_call(name, call, more, ty, root);
                         Ty::Unknown
                     }
                 }
@@ -94,7 +92,16 @@ impl<'a> Checker<'a> {
     }
 
     /// A method of a value whose type is known.
-    fn method_call(&mut self, name: &str, span: Span, call: &Call, ty: &Ty, root: Option<&Path>) {
+    fn method_call(
+        &mut self,
+        method: &Name,
+        call: &Call,
+        more: usize,
+        ty: &Ty,
+        root: Option<&Path>,
+    ) {
+        let name = method.text.as_str();
+        let span = method.span.to(call.span);
         let changes = match ty {
             Ty::Array(_) => matches!(name, "push" | "pop" | "insert" | "remove" | "clear"),
             Ty::Map => matches!(name, "set" | "remove" | "clear" | "insert"),
@@ -104,7 +111,7 @@ impl<'a> Checker<'a> {
                     return;
                 };
                 let signature = &method.signature;
-                self.count(name, &signature.params, &call.arguments, 0, span);
+                self.count(name, &signature.params, &call.arguments, more, span);
                 signature.receiver == Some(Receiver::Mut)
             }
             _ => false,
@@ -115,7 +122,7 @@ impl<'a> Checker<'a> {
     }
 
     fn method_of(&self, full: &str) -> Option<&'a crate::ast::Function> {
-        let names = full.split("::").map(|text| crate::ast::Name {
+        let names = full.split("::").map(|text| Name {
             text: text.to_owned(),
             span: Span::default(),
         });
@@ -129,8 +136,14 @@ impl<'a> Checker<'a> {
         }
     }
 
+    pub(super) fn schema_types(&mut self, types: &[Type]) {
+        for ty in types {
+            self.schema_type(ty);
+        }
+    }
+
     /// A type that names a schema or a type of values.
-    pub(super) fn schema_type(&mut self, ty: &Type) {
+    fn schema_type(&mut self, ty: &Type) {
         if let TypeKind::Named { path, .. } = &ty.kind {
             let own = path
                 .single()
@@ -146,7 +159,7 @@ impl<'a> Checker<'a> {
         let path = match &base.kind {
             ExprKind::Path(path) => path,
             ExprKind::Generic(path, types) => {
-                types.iter().for_each(|it| self.schema_type(it));
+                self.schema_types(types);
                 path
             }
             _ => return None,
@@ -233,14 +246,14 @@ impl<'a> Checker<'a> {
                 let given = call.arguments.len() + more;
                 if given < it.least || given > it.most {
                     let wanted = if it.least == it.most {
-                        it.least.to_string()
+                        arguments_text(it.least)
                     } else {
-                        format!("{} to {}", it.least, it.most)
+                        format!("{} to {} arguments", it.least, it.most)
                     };
-                    let text = format!("`{name}` takes {wanted} arguments, not {given}");
+                    let text = format!("`{name}` takes {wanted}, not {given}");
                     self.tell(Code::E016, span, text);
                 }
-                self.wrapped(it.path, call, more)
+                Self::wrapped(it.path, call, more)
             }
             _ => Ty::Unknown,
         })
@@ -255,7 +268,7 @@ impl<'a> Checker<'a> {
         ty
     }
 
-    fn wrapped(&mut self, path: &str, call: &Call, more: usize) -> Ty {
+    fn wrapped(path: &str, call: &Call, more: usize) -> Ty {
         let literal = match call.arguments.first() {
             Some(argument) if more == 0 => literal_type(&argument.value),
             _ => Ty::Unknown,
@@ -294,7 +307,8 @@ impl<'a> Checker<'a> {
         let most = params.len() + own;
         if positional > most || positional < own {
             let text = format!(
-                "`{name}` takes {most} arguments, not {}",
+                "`{name}` takes {}, not {}",
+                arguments_text(most),
                 arguments.len() + more
             );
             self.tell(Code::E016, span, text);
@@ -326,7 +340,7 @@ impl<'a> Checker<'a> {
                 Code::E016,
                 span,
                 text,
-                format!("it needs {required} arguments"),
+                format!("it needs {}", arguments_text(required)),
             );
         }
     }
@@ -372,10 +386,6 @@ impl<'a> Checker<'a> {
     }
 }
 
-fn is_way(step: &PostfixOp) -> bool {
-    matches!(step, PostfixOp::Field(_) | PostfixOp::Index(..))
-}
-
 /// The type of a literal; the rest was checked already and is not known.
 fn literal_type(expr: &Expr) -> Ty {
     match &expr.kind {
@@ -384,5 +394,13 @@ fn literal_type(expr: &Expr) -> Ty {
         ExprKind::Bool(_) => Ty::Bool,
         ExprKind::Str(_) | ExprKind::Text(_) => Ty::Text,
         _ => Ty::Unknown,
+    }
+}
+
+fn arguments_text(count: usize) -> String {
+    match count {
+        0 => "no arguments".to_owned(),
+        1 => "one argument".to_owned(),
+        count => format!("{count} arguments"),
     }
 }

@@ -28,13 +28,15 @@ impl Checker<'_> {
             }
             ExprKind::Path(path) => self.path(path),
             ExprKind::Generic(path, types) => {
-                types.iter().for_each(|it| self.schema_type(it));
+                self.schema_types(types);
                 self.path(path)
             }
             ExprKind::Struct(lit) => self.struct_literal(lit),
             ExprKind::Paren(inner) => self.expr(inner),
             ExprKind::Tuple(list) => {
-                list.iter().for_each(|it| drop(self.expr(it)));
+                for item in list {
+                    self.expr(item);
+                }
                 Ty::array(Ty::Unknown)
             }
             ExprKind::Array(list) => {
@@ -105,7 +107,9 @@ impl Checker<'_> {
             }
             ExprKind::Break(value) => {
                 self.in_loop(expr.span, "break");
-                value.iter().for_each(|it| drop(self.expr(it)));
+                if let Some(value) = value {
+                    self.expr(value);
+                }
             }
             ExprKind::Continue => self.in_loop(expr.span, "continue"),
             ExprKind::Throw(value) => {
@@ -122,12 +126,11 @@ impl Checker<'_> {
         if let Some(variable) = path.single().and_then(|name| self.scopes.find(&name.text)) {
             return variable.read();
         }
-        match self.symbols.resolve(self.module, path) {
-            Some((full, symbol)) => self.symbol(path, &full, symbol),
-            None => {
-                self.undefined(path);
-                Ty::Unknown
-            }
+        if let Some((full, symbol)) = self.symbols.resolve(self.module, path) {
+            self.symbol(path, &full, symbol)
+        } else {
+            self.undefined(path);
+            Ty::Unknown
         }
     }
 
@@ -145,13 +148,15 @@ impl Checker<'_> {
             Symbol::Model(_) => Ty::Model,
             Symbol::Agent(_) => Ty::Agent,
             Symbol::Tool(_) | Symbol::Mcp(_) => Ty::Tool,
-            Symbol::Function(_) | Symbol::Method(_) | Symbol::ToolMethod(..) => Ty::Function,
             Symbol::Variant(_, variant) if matches!(variant.data, VariantData::None) => {
                 let of = full.rsplit_once("::").map_or(full, |(of, _)| of);
                 Ty::Named(of.to_owned())
             }
             Symbol::Builtin(it) if it.path == "None" => Ty::option(Ty::Unknown),
-            Symbol::Builtin(_) => Ty::Function,
+            Symbol::Function(_)
+            | Symbol::Method(_)
+            | Symbol::ToolMethod(..)
+            | Symbol::Builtin(_) => Ty::Function,
             _ => Ty::Unknown,
         }
     }
@@ -363,7 +368,7 @@ impl Checker<'_> {
                 match op {
                     AssignOp::Set if super::control::is_empty_braces(value) => {}
                     AssignOp::Set => {
-                        self.expect_type(&found, &declared, value.span, "the variable")
+                        self.expect_type(&found, &declared, value.span, "the variable");
                     }
                     AssignOp::Compute(op) => {
                         self.operator(op, declared, &found, target.span.to(value.span));
@@ -410,12 +415,11 @@ impl Checker<'_> {
         let ty = variable.ty.clone();
         let fine = match variable.mutability {
             Mutability::Mutable => true,
-            Mutability::Fixed => false,
             Mutability::Once(None) if whole => {
                 variable.mutability = Mutability::Once(Some(current));
                 true
             }
-            Mutability::Once(None) => false,
+            Mutability::Fixed | Mutability::Once(None) => false,
             Mutability::Once(Some(scope)) => {
                 if whole && !self.scopes.is_open(scope) {
                     // Assigned in another branch.

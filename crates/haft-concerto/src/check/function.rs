@@ -160,22 +160,22 @@ impl Checker<'_> {
     /// Whether a function is a test, and whether it may be one.
     fn test_decorators(&mut self, signature: &Signature) -> bool {
         let find = |name: &str| signature.decorators.iter().find(|it| it.name.text == name);
-        let (test, expected) = (find("test"), find("expect_fail"));
-        for decorator in [test, expected].into_iter().flatten() {
-            let fine = match decorator.arguments.as_deref() {
+        let (test, failing) = (find("test"), find("expect_fail"));
+        for decorator in [test, failing].into_iter().flatten() {
+            let allowed = match decorator.arguments.as_deref() {
                 None | Some([]) => true,
-                Some([(None, text)]) => text.as_text().is_some(),
+                Some([(None, only)]) => only.as_text().is_some(),
                 Some(_) => false,
             };
-            if !fine {
-                let text = format!("`@{}` takes one text or nothing", decorator.name.text);
-                self.tell(Code::E031, decorator.span, text);
+            if !allowed {
+                let wrong = format!("`@{}` takes one text or nothing", decorator.name.text);
+                self.tell(Code::E031, decorator.span, wrong);
             }
         }
-        if let (None, Some(expected)) = (test, expected) {
+        if let (None, Some(failing)) = (test, failing) {
             self.tell(
                 Code::E031,
-                expected.span,
+                failing.span,
                 "`@expect_fail` stands only beside `@test`",
             );
         }

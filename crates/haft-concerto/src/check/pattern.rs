@@ -22,7 +22,7 @@ impl Checker<'_> {
         bound: &mut HashSet<&'p str>,
     ) {
         match &pattern.kind {
-            PatternKind::Wildcard => {}
+            PatternKind::Wildcard | PatternKind::Literal(_) | PatternKind::Range { .. } => {}
             PatternKind::Binding(name) => {
                 if bound.insert(&name.text) {
                     self.bind(name, ty.clone(), mutability);
@@ -34,7 +34,6 @@ impl Checker<'_> {
                 }
                 self.part(inner, ty, mutability, bound);
             }
-            PatternKind::Literal(_) | PatternKind::Range { .. } => {}
             PatternKind::Path(path) => self.variant(path, 0),
             PatternKind::Call(path, parts) => {
                 self.variant(path, parts.len());
@@ -85,18 +84,15 @@ impl Checker<'_> {
         {
             return;
         }
-        match self.symbols.resolve(self.module, path) {
-            Some((_, Symbol::Variant(_, variant))) => {
-                let declared = super::call::payload(variant);
-                if count != declared {
-                    let text = format!("`{}` carries {declared} values, not {count}", path.text());
-                    self.tell(Code::E016, path.span, text);
-                }
+        if let Some((_, Symbol::Variant(_, variant))) = self.symbols.resolve(self.module, path) {
+            let declared = super::call::payload(variant);
+            if count != declared {
+                let text = format!("`{}` carries {declared} values, not {count}", path.text());
+                self.tell(Code::E016, path.span, text);
             }
-            _ => {
-                let told = self.symbols.undefined(&path.text(), path.span, self.module);
-                self.diagnostics.push(told);
-            }
+        } else {
+            let told = self.symbols.undefined(&path.text(), path.span, self.module);
+            self.diagnostics.push(told);
         }
     }
 

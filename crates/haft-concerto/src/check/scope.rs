@@ -38,14 +38,14 @@ struct Scope {
 #[derive(Default)]
 pub(super) struct Scopes {
     variables: Vec<Variable>,
-    scopes: Vec<Scope>,
+    open: Vec<Scope>,
     next: usize,
 }
 
 impl Scopes {
     pub(super) fn open(&mut self) {
         self.next += 1;
-        self.scopes.push(Scope {
+        self.open.push(Scope {
             number: self.next,
             names: HashMap::new(),
             bound: Vec::new(),
@@ -54,15 +54,15 @@ impl Scopes {
 
     /// The number of the innermost scope.
     pub(super) fn current(&self) -> usize {
-        self.scopes.last().map_or(0, |it| it.number)
+        self.open.last().map_or(0, |it| it.number)
     }
 
     pub(super) fn is_open(&self, number: usize) -> bool {
-        self.scopes.iter().any(|it| it.number == number)
+        self.open.iter().any(|it| it.number == number)
     }
 
     pub(super) fn find(&mut self, name: &str) -> Option<&mut Variable> {
-        let mut scopes = self.scopes.iter().rev();
+        let mut scopes = self.open.iter().rev();
         let index = scopes.find_map(|scope| scope.names.get(name).copied())?;
         self.variables.get_mut(index)
     }
@@ -76,7 +76,7 @@ impl Scopes {
             span: name.span,
             used: name.text.starts_with('_') || name.text == "self",
         });
-        if let Some(scope) = self.scopes.last_mut() {
+        if let Some(scope) = self.open.last_mut() {
             scope.names.insert(name.text.clone(), index);
             scope.bound.push(index);
         }
@@ -89,7 +89,7 @@ impl Scopes {
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        let scopes = self.scopes.iter().rev();
+        let scopes = self.open.iter().rev();
         scopes.flat_map(|scope| scope.names.keys().map(String::as_str))
     }
 }
@@ -149,7 +149,7 @@ impl Checker<'_> {
     pub(super) fn in_scope<T>(&mut self, inner: impl FnOnce(&mut Self) -> T) -> T {
         self.scopes.open();
         let result = inner(self);
-        let Some(scope) = self.scopes.scopes.pop() else {
+        let Some(scope) = self.scopes.open.pop() else {
             return result;
         };
         for index in scope.bound {

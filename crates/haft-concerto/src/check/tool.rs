@@ -43,12 +43,13 @@ impl Checker<'_> {
             ExprKind::Array(list) => list.iter().for_each(|it| self.tool_element(it)),
             // What a variable or a call gives is looked at when the program runs.
             ExprKind::Path(path) => {
-                let known = match path.single().and_then(|it| self.scopes.find(&it.text)) {
-                    Some(variable) => matches!(variable.ty, Ty::Unknown | Ty::Array(_)),
-                    None => {
-                        let found = self.symbols.resolve(self.module, path);
-                        matches!(found, Some((_, Symbol::Const(_))) | None)
-                    }
+                let known = if let Some(variable) =
+                    path.single().and_then(|it| self.scopes.find(&it.text))
+                {
+                    matches!(variable.ty, Ty::Unknown | Ty::Array(_))
+                } else {
+                    let found = self.symbols.resolve(self.module, path);
+                    matches!(found, Some((_, Symbol::Const(_))) | None)
                 };
                 if !known {
                     let text =
@@ -74,9 +75,10 @@ impl Checker<'_> {
 
     fn tool_element(&mut self, element: &Expr) {
         let fine = match &element.unwrapped().kind {
-            ExprKind::Path(path) => match path.single().and_then(|it| self.scopes.find(&it.text)) {
-                Some(variable) => matches!(variable.ty, Ty::Unknown | Ty::Tool),
-                None => {
+            ExprKind::Path(path) => {
+                if let Some(variable) = path.single().and_then(|it| self.scopes.find(&it.text)) {
+                    matches!(variable.ty, Ty::Unknown | Ty::Tool)
+                } else {
                     let found = self.symbols.resolve(self.module, path);
                     // An undefined name was told already.
                     matches!(
@@ -84,7 +86,7 @@ impl Checker<'_> {
                         Some((_, Symbol::Tool(_) | Symbol::Mcp(_) | Symbol::Const(_))) | None
                     )
                 }
-            },
+            }
             ExprKind::Postfix(_) | ExprKind::If(_) | ExprKind::Match(_) | ExprKind::Block(_) => {
                 true
             }
@@ -121,19 +123,17 @@ impl Checker<'_> {
             }
             let text = format!("there is no tool and no MCP server `{}`", path.text());
             let near = crate::diagnostic::did_you_mean(&path.text(), self.symbols.names());
-            match near.map(str::to_owned) {
-                Some(near) => {
-                    self.tell_with_help(
-                        Code::E027,
-                        path.span,
-                        text,
-                        format!("did you mean `{near}`?"),
-                    );
-                }
-                None => {
-                    let help = "declare `tool NAME { … }`, `mcp NAME { … }`, or `[mcp.NAME]` in Concerto.toml";
-                    self.tell_with_help(Code::E027, path.span, text, help);
-                }
+            if let Some(near) = near.map(str::to_owned) {
+                self.tell_with_help(
+                    Code::E027,
+                    path.span,
+                    text,
+                    format!("did you mean `{near}`?"),
+                );
+            } else {
+                let help =
+                    "declare `tool NAME { … }`, `mcp NAME { … }`, or `[mcp.NAME]` in Concerto.toml";
+                self.tell_with_help(Code::E027, path.span, text, help);
             }
         }
     }

@@ -49,8 +49,10 @@ impl Ty {
     /// Whether a value of this type may stand where that one is declared.
     pub(super) fn fits(&self, declared: &Self) -> bool {
         match (self, declared) {
-            (Self::Unknown, _) | (_, Self::Unknown) | (Self::Int, Self::Float) => true,
-            (Self::Nil, Self::Option(_)) => true,
+            (Self::Unknown, _)
+            | (_, Self::Unknown)
+            | (Self::Int, Self::Float)
+            | (Self::Nil, Self::Option(_)) => true,
             (Self::Array(a), Self::Array(b)) | (Self::Option(a), Self::Option(b)) => a.fits(b),
             (Self::Result(a, e), Self::Result(b, f)) => a.fits(b) && e.fits(f),
             (value, Self::Result(ok, _)) => value.fits(ok),

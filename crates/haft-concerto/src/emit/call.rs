@@ -29,7 +29,7 @@ impl Arguments<'_> {
 }
 
 impl Emitter<'_> {
-    pub(super) fn is_emit(&self, base: &Expr) -> bool {
+    pub(super) fn is_emit(base: &Expr) -> bool {
         let name = base.as_path().and_then(|path| path.single());
         name.is_some_and(|name| name.text == "emit")
     }
@@ -167,10 +167,7 @@ impl Emitter<'_> {
             (PostfixOp::Call(call), Symbol::Builtin(it)) => {
                 self.builtin_call(it.path, types, step, call, piped);
             }
-            (PostfixOp::Call(call), Symbol::Function(it)) => {
-                self.function_call(&full, it, call, piped);
-            }
-            (PostfixOp::Call(call), Symbol::Method(it)) => {
+            (PostfixOp::Call(call), Symbol::Function(it) | Symbol::Method(it)) => {
                 self.function_call(&full, it, call, piped);
             }
             (PostfixOp::Call(call), Symbol::ToolMethod(_, it)) => {

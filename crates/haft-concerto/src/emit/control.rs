@@ -386,7 +386,7 @@ impl Emitter<'_> {
         let agent = postfix
             .base
             .as_path()
-            .map(|path| path.text())
+            .map(super::super::ast::Path::text)
             .unwrap_or_default();
         self.out.listens.push(crate::ir::Listen {
             name: name.clone(),

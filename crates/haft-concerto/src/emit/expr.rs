@@ -178,17 +178,14 @@ impl Emitter<'_> {
             .iter()
             .map(|(name, _)| name.text.as_str())
             .collect();
-        let build = match &found {
-            Some((full, Symbol::Variant(..))) => {
-                let (of, variant) = full.rsplit_once("::").unwrap_or(("", full));
-                Instruction::new(Opcode::BuildEnum)
-                    .type_name(of)
-                    .name(variant)
-            }
-            _ => {
-                let name = self.struct_name(&lit.path, found);
-                Instruction::new(Opcode::BuildStruct).type_name(name)
-            }
+        let build = if let Some((full, Symbol::Variant(..))) = &found {
+            let (of, variant) = full.rsplit_once("::").unwrap_or(("", full));
+            Instruction::new(Opcode::BuildEnum)
+                .type_name(of)
+                .name(variant)
+        } else {
+            let name = self.struct_name(&lit.path, found);
+            Instruction::new(Opcode::BuildStruct).type_name(name)
         };
         self.push_at(span, build.count(count(names.len())).arg(names));
     }
@@ -206,7 +203,7 @@ impl Emitter<'_> {
                     self.push_at(span, all);
                     ops = outer;
                 }
-                ExprKind::Postfix(it) if self.is_emit(&it.base) && it.steps.len() == 1 => {
+                ExprKind::Postfix(it) if Self::is_emit(&it.base) && it.steps.len() == 1 => {
                     self.emit_call(&it.steps[0], Opcode::EmitAwait);
                     ops = outer;
                 }

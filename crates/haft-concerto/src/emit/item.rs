@@ -173,13 +173,14 @@ impl Emitter<'_> {
                     let rounds = value.as_ref().and_then(Json::as_u64);
                     config.max_tool_rounds = rounds.and_then(|it| u32::try_from(it).ok());
                 }
-                "system_prompt" => match entry.value.as_text() {
-                    Some(text) => config.system_prompt = Some(text.to_owned()),
-                    None => {
+                "system_prompt" => {
+                    if let Some(text) = entry.value.as_text() {
+                        config.system_prompt = Some(text.to_owned());
+                    } else {
                         let thunk = self.thunk(format!("$prompt_{name}"), &entry.value, None);
                         config.system_prompt_fn = Some(thunk);
                     }
-                },
+                }
                 "tools" => tools = self.tool_names(&entry.value),
                 other => {
                     config

@@ -60,14 +60,13 @@ impl Emitter<'_> {
                 self.struct_test(path, subject, fails);
                 for (name, part) in fields {
                     let take = Instruction::new(Opcode::FieldGet).name(name.text.as_str());
-                    match part {
-                        Some(part) => self.taken(part, subject, vec![take], mutable, fails),
-                        None => {
-                            self.load(subject);
-                            self.push(take);
-                            let slot = self.body().declare(&name.text, mutable);
-                            self.store(&slot);
-                        }
+                    if let Some(part) = part {
+                        self.taken(part, subject, vec![take], mutable, fails);
+                    } else {
+                        self.load(subject);
+                        self.push(take);
+                        let slot = self.body().declare(&name.text, mutable);
+                        self.store(&slot);
                     }
                 }
             }

@@ -16,6 +16,10 @@ impl Emitter<'_> {
         self.object(fields, 0)
     }
 
+    fn expanded<'t>(&'t self, ty: &'t Type) -> &'t Type {
+        self.symbols.expand(self.module, ty)
+    }
+
     fn object(&self, fields: &[Field], depth: usize) -> Json {
         let mut properties = Map::new();
         let mut required = Vec::new();
@@ -23,7 +27,7 @@ impl Emitter<'_> {
             let schema = self.value_schema(&field.ty, depth);
             properties.insert(field.name.text.clone(), schema);
             let missing_is_fine = field.optional || field.default.is_some();
-            if !missing_is_fine && self.option_of(&field.ty).is_none() {
+            if !missing_is_fine && option_of(self.expanded(&field.ty)).is_none() {
                 required.push(Json::from(field.name.text.as_str()));
             }
         }
@@ -32,7 +36,7 @@ impl Emitter<'_> {
 
     /// The schema of a field's type: declared types are written out.
     fn value_schema(&self, ty: &Type, depth: usize) -> Json {
-        if let Some(inner) = self.option_of(ty) {
+        if let Some(inner) = option_of(self.expanded(ty)) {
             let inner = self.value_schema(inner, depth);
             return json!({"anyOf": [inner, {"type": "null"}]});
         }
@@ -59,23 +63,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// What is in an `Option`.
-    pub(super) fn option_of<'t>(&self, ty: &'t Type) -> Option<&'t Type>
-    where
-        Self: 't,
-    {
-        match &ty.kind {
-            TypeKind::Named { path, arguments } if arguments.len() == 1 => {
-                let name = path.single()?;
-                (name.text == "Option").then(|| &arguments[0])
-            }
-            _ => None,
-        }
-    }
-
     /// The schema of a tool's parameter, by the table of the reference.
     fn parameter_schema(&self, ty: &Type) -> Json {
-        if let Some(inner) = self.option_of(ty) {
+        if let Some(inner) = option_of(self.expanded(ty)) {
             return self.parameter_schema(inner);
         }
         match &self.symbols.expand(self.module, ty).kind {
@@ -122,10 +112,8 @@ impl Emitter<'_> {
                 members.insert("description".to_owned(), Json::from(text));
             }
             properties.insert(param.name.text.clone(), schema);
-            let is_option = param.ty.as_ref().is_some_and(|ty| {
-                let expanded = self.symbols.expand(self.module, ty);
-                self.option_of(expanded).is_some()
-            });
+            let is_option = param.ty.as_ref();
+            let is_option = is_option.is_some_and(|ty| option_of(self.expanded(ty)).is_some());
             if !is_option && param.default.is_none() {
                 required.push(Json::from(param.name.text.as_str()));
             }
@@ -154,4 +142,15 @@ fn param_text(method: &Function, param: &Param) -> Option<String> {
     });
     let found = pairs.find(|(name, _)| *name == param.name.text);
     found.map(|(_, text)| text.to_owned())
+}
+
+/// What is in an `Option`.
+fn option_of(ty: &Type) -> Option<&Type> {
+    match &ty.kind {
+        TypeKind::Named { path, arguments } if arguments.len() == 1 => {
+            let name = path.single()?;
+            (name.text == "Option").then(|| &arguments[0])
+        }
+        _ => None,
+    }
 }

@@ -194,21 +194,19 @@ impl Parser<'_> {
                 }
             }
             parser.expect(Punct::ParenClose, "or `,`")?;
-            match (list.len(), comma, list.pop()) {
-                (1, false, Some(inner)) => Ok(ExprKind::Paren(Box::new(inner))),
-                (_, _, last) => {
-                    list.extend(last);
-                    Ok(ExprKind::Tuple(list))
-                }
+            if list.len() == 1 && !comma {
+                return Ok(ExprKind::Paren(Box::new(list.remove(0))));
             }
+            Ok(ExprKind::Tuple(list))
         })
     }
 
     /// Whether `{` opens a map: a string or a name and a colon follow.
     pub(super) fn map_follows(&self) -> bool {
         match self.ahead(1).kind {
-            TokenKind::Str(_) => self.is_ahead(2, Punct::Colon),
-            TokenKind::Ident | TokenKind::Keyword(_) => self.is_ahead(2, Punct::Colon),
+            TokenKind::Str(_) | TokenKind::Ident | TokenKind::Keyword(_) => {
+                self.is_ahead(2, Punct::Colon)
+            }
             TokenKind::TextStart(_) => {
                 let mut open = 0_usize;
                 for (index, token) in self.tokens.iter().enumerate().skip(self.at + 1) {

@@ -158,25 +158,21 @@ impl<'a> Symbols<'a> {
         name: &Name,
         diagnostics: &mut Diagnostics,
     ) {
-        let text = match (self.table.get(&path), symbol) {
-            // A block says more about a server of the manifest.
-            (None | Some(Symbol::Mcp(None)), Symbol::Mcp(_)) | (None, _) => {
-                self.table.insert(path, symbol);
-                return;
-            }
+        match (self.table.get(&path), symbol) {
             (Some(Symbol::Mcp(_)), Symbol::Tool(_)) | (Some(Symbol::Tool(_)), Symbol::Mcp(_)) => {
                 let text = format!("`{}` is both a tool and an MCP server", name.text);
                 let told = Diagnostic::new(Code::E028, name.span, text);
                 diagnostics.push(told.help("give one of them another name"));
                 return;
             }
-            // A server of the manifest hides nothing but another server or a tool.
-            (Some(Symbol::Mcp(None)), _) => {
+            // A block says more about a server of the manifest, which hides nothing but a tool.
+            (None | Some(Symbol::Mcp(None)), _) => {
                 self.table.insert(path, symbol);
                 return;
             }
-            _ => format!("`{}` is declared twice", name.text),
-        };
+            _ => {}
+        }
+        let text = format!("`{}` is declared twice", name.text);
         let told = Diagnostic::new(Code::E011, name.span, text);
         diagnostics.push(told.help("rename one of them"));
     }
@@ -419,9 +415,10 @@ fn own_symbol(item: &Item) -> Option<(&Name, Symbol<'_>)> {
         ItemKind::Function(it) => {
             let name = &it.signature.name;
             let mut decorators = it.signature.decorators.iter();
-            match decorators.any(|it| it.name.text == "test") {
-                true => (name, Symbol::Test(it)),
-                false => (name, Symbol::Function(it)),
+            if decorators.any(|it| it.name.text == "test") {
+                (name, Symbol::Test(it))
+            } else {
+                (name, Symbol::Function(it))
             }
         }
         ItemKind::Model(it) => (&it.name, Symbol::Model(it)),
