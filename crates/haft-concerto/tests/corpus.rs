@@ -1,6 +1,7 @@
 //! Programs with what they print: every `corpus/**/*.conc` is compiled and run offline, with the mock
 //! provider, and prints what is in the `.out` file beside it. A program that fails has what it says
 //! after `runtime error: ` in a `.err` file.
+#![allow(clippy::expect_used)] // helpers of tests
 
 use std::fs;
 use std::path::{Path, PathBuf};

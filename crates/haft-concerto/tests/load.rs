@@ -1,4 +1,5 @@
 //! Files that were not written by a compiler, or by a newer one: they are refused, never run.
+#![allow(clippy::expect_used)] // helpers of tests
 
 use haft_concerto::ir::{Function, Instruction, Module, Opcode};
 use haft_concerto::load::{self, LoadErrorKind};

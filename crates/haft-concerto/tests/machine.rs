@@ -1,4 +1,5 @@
 //! The machine as a host sees it: effects, fibers beside each other, limits.
+#![allow(clippy::expect_used)] // helpers of tests
 
 use haft_concerto::natives::Permissions;
 use haft_concerto::value::Value;
