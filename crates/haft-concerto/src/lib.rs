@@ -21,12 +21,15 @@ pub mod lex;
 pub mod load;
 pub mod manifest;
 mod modules;
+#[allow(clippy::unnecessary_box_returns)] // failures are boxed wherever they go
 pub mod natives;
 pub mod parse;
 pub mod print;
 pub mod source;
 pub mod symbols;
+#[allow(clippy::unnecessary_box_returns)] // failures are boxed wherever they go
 pub mod value;
+#[allow(clippy::unnecessary_box_returns)] // failures are boxed wherever they go
 pub mod vm;
 
 pub use compile::{Compiled, Connections, Options, Source, check, compile};

@@ -147,22 +147,20 @@ fn build(program: &Program, name: &str, schema: &Json, json: &Json) -> Value {
         return Value::from_json(json);
     };
     let properties = schema.get("properties").and_then(Json::as_object);
-    let def = match program.types.get(name).filter(|def| !def.fields.is_empty()) {
-        Some(def) => {
-            let mut def = StructDef::clone(def);
-            def.optional = vec![true; def.fields.len()];
-            Arc::new(def)
-        }
-        None => {
-            let names = properties
-                .into_iter()
-                .flatten()
-                .map(|(name, _)| Arc::from(name.as_str()));
-            let mut def = StructDef::new(name, names.collect());
-            def.optional = vec![true; def.fields.len()];
-            Arc::new(def)
-        }
-    };
+    let declared = program.types.get(name).filter(|def| !def.fields.is_empty());
+    let mut def = declared.map_or_else(
+        || {
+            let names = properties.into_iter().flatten();
+            StructDef::new(
+                name,
+                names.map(|(name, _)| Arc::from(name.as_str())).collect(),
+            )
+        },
+        |def| StructDef::clone(def),
+    );
+    // What is not in the answer reads as nil.
+    def.optional = vec![true; def.fields.len()];
+    let def = Arc::new(def);
     let values = def
         .fields
         .iter()

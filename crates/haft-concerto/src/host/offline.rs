@@ -13,8 +13,11 @@ use crate::vm::{Effect, Failure, Fiber, Machine, ModelCall, Step};
 /// Runs fibers of a machine to their end, without network and without processes.
 pub struct Offline<'a> {
     machine: &'a mut Machine,
-    emit: Box<dyn FnMut(&mut Machine, &str, &Value) + 'a>,
+    emit: Box<Emit<'a>>,
 }
+
+/// Where emits go: channel and payload.
+type Emit<'a> = dyn FnMut(&mut Machine, &str, &Value) + 'a;
 
 /// How a test ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,9 +77,9 @@ impl<'a> Offline<'a> {
         match (ended, test.expect_fail, &test.expect_fail_message) {
             (Ok(_), false, _) => TestOutcome::Passed(false),
             (Ok(_), true, _) => TestOutcome::Failed("expected a failure, but it passed".into()),
-            (Err(text), false, _) => TestOutcome::Failed(text),
-            (Err(text), true, Some(part)) if !text.contains(part.as_str()) => {
-                TestOutcome::Failed(format!("expected a failure with '{part}', got: {text}"))
+            (Err(said), false, _) => TestOutcome::Failed(said),
+            (Err(said), true, Some(part)) if !said.contains(part.as_str()) => {
+                TestOutcome::Failed(format!("expected a failure with '{part}', got: {said}"))
             }
             (Err(_), true, _) => TestOutcome::Passed(true),
         }

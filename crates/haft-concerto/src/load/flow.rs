@@ -29,7 +29,7 @@ fn effect(instruction: &Instruction) -> (usize, usize) {
         | Opcode::LoadLocal
         | Opcode::LoadGlobal
         | Opcode::Absent => (0, 1),
-        Opcode::Dup => (1, 2),
+        Opcode::Dup | Opcode::IterNext => (1, 2),
         Opcode::Swap => (2, 2),
         Opcode::Add
         | Opcode::Sub
@@ -87,9 +87,7 @@ fn effect(instruction: &Instruction) -> (usize, usize) {
         | Opcode::JumpIfFalseOrPop
         | Opcode::JumpIfTrueOrPop
         | Opcode::JumpIfNotNilOrPop => (1, 0),
-        Opcode::IterNext => (1, 2),
-        Opcode::Call => (argc + 1, 1),
-        Opcode::CallMethod => (argc + 1, 1),
+        Opcode::Call | Opcode::CallMethod => (argc + 1, 1),
         Opcode::CallNative
         | Opcode::CallTool
         | Opcode::CallModel

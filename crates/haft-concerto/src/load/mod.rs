@@ -7,6 +7,7 @@ mod error;
 mod flow;
 mod method;
 mod module;
+mod op;
 mod sites;
 mod translate;
 
@@ -14,5 +15,6 @@ pub use code::Program;
 pub use error::{LoadError, LoadErrorKind};
 pub use module::load;
 
-pub(crate) use code::{CallSite, Function, Mock, Op, Reg, Returns, Stage, Step, Test};
+pub(crate) use code::{CallSite, Function, Mock, Returns, Stage, Step};
 pub(crate) use method::Method;
+pub(crate) use op::{Op, Reg, Test};

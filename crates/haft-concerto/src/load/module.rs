@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::code::{Function, Handler, Op, Program, Reg, Returns, Stage};
+use super::code::{Function, Handler, Program, Returns, Stage};
 use super::error::{LoadError, LoadErrorKind};
 use super::flow::{self, Flow};
+use super::op::{Op, Reg};
 use super::sites::declared;
 use super::translate::{ABSOLUTE, Translator};
 use crate::ir::{self, Instruction, Opcode, Receiver, TypeKind};

@@ -137,7 +137,7 @@ impl Loader {
         })
     }
 
-    pub(super) fn site(&mut self, site: Site<'_>) -> Result<u32, LoadErrorKind> {
+    pub(super) fn site(&mut self, site: &Site<'_>) -> Result<u32, LoadErrorKind> {
         let instruction = site.instruction;
         // Where `name` is a place or a model, the method has a member of its own.
         let method = instruction
@@ -197,7 +197,7 @@ impl Loader {
             })
             .transpose()?;
         let name = match instruction.op {
-            Opcode::MockModel | Opcode::ListenBegin => text(&instruction.name, "name")?,
+            Opcode::MockModel | Opcode::ListenBegin => text(instruction.name.as_deref(), "name")?,
             _ => method,
         };
         let entry = CallSite {
@@ -217,7 +217,7 @@ impl Loader {
     }
 
     pub(super) fn struct_site(&mut self, instruction: &Instruction) -> Result<u32, LoadErrorKind> {
-        let type_name = text(&instruction.type_name, "type_name")?;
+        let type_name = text(instruction.type_name.as_deref(), "type_name")?;
         let names = field_names(instruction)?;
         if names.len() != instruction.count.unwrap_or(0) as usize {
             return Err(LoadErrorKind::Member("count"));
@@ -235,7 +235,7 @@ impl Loader {
     }
 
     pub(super) fn variant(&mut self, instruction: &Instruction) -> Result<u32, LoadErrorKind> {
-        let name = text(&instruction.name, "name")?;
+        let name = text(instruction.name.as_deref(), "name")?;
         let type_name = instruction.type_name.as_deref().unwrap_or("");
         let fields = match instruction.op {
             Opcode::BuildEnum => field_names(instruction)?,

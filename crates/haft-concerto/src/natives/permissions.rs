@@ -68,9 +68,8 @@ fn resolve(path: &Path) -> Option<PathBuf> {
     if path.symlink_metadata().is_ok() {
         return None;
     }
-    let name = match path.components().next_back()? {
-        Component::Normal(name) => name,
-        _ => return None,
+    let Component::Normal(name) = path.components().next_back()? else {
+        return None;
     };
     let parent = path
         .parent()

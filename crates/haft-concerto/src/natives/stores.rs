@@ -172,9 +172,9 @@ pub(super) fn call_memory(
     let value = match method {
         Method::Append => {
             let role = argument(arguments, 0, "append")?.to_string();
-            let content = argument(arguments, 1, "append")?.to_string();
-            let size = 64 + content.len();
-            stores.append(name, &role, &content);
+            let message = argument(arguments, 1, "append")?.to_string();
+            let size = 64 + message.len();
+            stores.append(name, &role, &message);
             context.machine.heap.charge(size)?;
             Value::Nil
         }

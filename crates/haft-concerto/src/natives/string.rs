@@ -21,9 +21,9 @@ pub(super) const ALL: &[Native] = &[
     Native::new("std::string::trim_end", (1, 1), |_, a| {
         give(text_of("trim_end", &a[0])?.trim_end())
     }),
-    Native::new("std::string::replace", (3, 3), |_, a| {
+    Native::new("std::string::replace", (3, 3), |context, a| {
         let (text, from) = (text_of("replace", &a[0])?, text_of("replace", &a[1])?);
-        give(text.replace(from, text_of("replace", &a[2])?))
+        replace(context, text, from, text_of("replace", &a[2])?)
     }),
     Native::new("std::string::to_upper", (1, 1), |_, a| {
         give(text_of("to_upper", &a[0])?.to_uppercase())
@@ -83,6 +83,20 @@ pub(super) fn join(items: &[Value], separator: &str) -> String {
         item.display_into(&mut text);
     }
     text
+}
+
+pub(super) fn replace(
+    context: &mut Context<'_>,
+    text: &str,
+    from: &str,
+    to: &str,
+) -> Outcome<Reply> {
+    let more = text.matches(from).count().saturating_mul(to.len());
+    context
+        .machine
+        .heap
+        .charge(text.len().saturating_add(more))?;
+    give(text.replace(from, to))
 }
 
 pub(super) fn repeat(context: &mut Context<'_>, text: &str, count: i64) -> Outcome<Reply> {

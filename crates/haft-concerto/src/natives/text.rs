@@ -25,7 +25,10 @@ pub(super) fn call(
         Method::Trim => Value::from(text.trim()),
         Method::ToUppercase | Method::ToUpper => Value::text(text.to_uppercase()),
         Method::ToLowercase | Method::ToLower => Value::text(text.to_lowercase()),
-        Method::Replace => Value::text(text.replace(other("replace", 0)?, other("replace", 1)?)),
+        Method::Replace => {
+            let (from, to) = (other("replace", 0)?, other("replace", 1)?);
+            return string::replace(context, text, from, to).map(Some);
+        }
         Method::Split => string::split(text, other("split", 0)?),
         Method::Lines => Value::array(text.lines().map(Value::from).collect()),
         Method::Chars => Value::array(text.chars().map(|c| Value::Text(c.into())).collect()),

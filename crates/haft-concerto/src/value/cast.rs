@@ -6,7 +6,9 @@ impl Value {
     /// `value as target`, or the text that is raised.
     pub fn cast(self, target: &str) -> Result<Value, String> {
         match (target, self) {
-            ("Int", value @ Value::Int(_)) | ("Float", value @ Value::Float(_)) => Ok(value),
+            ("Int", value @ Value::Int(_))
+            | ("Float", value @ Value::Float(_))
+            | ("String", value @ Value::Text(_)) => Ok(value),
             #[allow(clippy::cast_possible_truncation)] // saturates, which is what `as` means
             ("Int", Value::Float(value)) => Ok(Value::Int(value as i64)),
             ("Int", Value::Bool(value)) => Ok(Value::Int(i64::from(value))),
@@ -22,7 +24,6 @@ impl Value {
                 .parse()
                 .map(Value::Float)
                 .map_err(|_| format!("cannot cast String \"{text}\" to Float")),
-            ("String", value @ Value::Text(_)) => Ok(value),
             ("String", value) => Ok(Value::text(value.to_string())),
             ("Bool", value) => Ok(Value::Bool(value.is_truthy())),
             (target, value) => Err(format!("cannot cast {} to {target}", value.type_name())),

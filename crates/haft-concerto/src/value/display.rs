@@ -8,9 +8,41 @@ use super::Value;
 /// comes here, and it must not overflow the stack.
 const DEPTH: usize = 256;
 
+/// How long a display form becomes; an ellipsis follows.
+const LONGEST: usize = 256 << 20;
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_value(self, f, 0)
+        // Text is as long as it is; all else may be shared within itself, and be much longer than
+        // what it takes in memory.
+        if let Self::Text(text) = self {
+            return f.write_str(text);
+        }
+        let mut capped = Capped {
+            out: f,
+            left: LONGEST,
+        };
+        match write_value(self, &mut capped, 0) {
+            Err(fmt::Error) if capped.left == 0 => f.write_str("…"),
+            result => result,
+        }
+    }
+}
+
+/// Writes so much and no more.
+struct Capped<'a> {
+    out: &'a mut dyn Write,
+    left: usize,
+}
+
+impl Write for Capped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.len() > self.left {
+            self.left = 0;
+            return Err(fmt::Error);
+        }
+        self.left -= text.len();
+        self.out.write_str(text)
     }
 }
 
@@ -21,7 +53,7 @@ impl Value {
             Self::Text(text) => out.push_str(text),
             // Writing to a String does not fail.
             other => {
-                let _ = write_value(other, out, 0);
+                let _ = write!(out, "{other}");
             }
         }
     }

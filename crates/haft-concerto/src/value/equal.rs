@@ -19,6 +19,7 @@ impl PartialEq for Value {
     }
 }
 
+#[allow(clippy::float_cmp)] // equality of doubles is what is asked
 /// Whether two values are the same, but for the pairs that are put into `open`.
 fn same<'a>(a: &'a Value, b: &'a Value, open: &mut Vec<(&'a Value, &'a Value)>) -> bool {
     match (a, b) {

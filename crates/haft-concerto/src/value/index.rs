@@ -111,7 +111,7 @@ fn no_index(value: &Value, index: &Value) -> Box<crate::vm::Failure> {
 }
 
 /// The element, to change; a key of a map is made.
-pub(crate) fn set_index<'a>(value: &'a mut Value, index: Value) -> Outcome<&'a mut Value> {
+pub(crate) fn set_index(value: &mut Value, index: Value) -> Outcome<&mut Value> {
     match (value, index) {
         (Value::Array(array), Value::Int(index)) => {
             let length = array.items().len();

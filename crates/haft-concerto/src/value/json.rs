@@ -10,6 +10,10 @@ use super::{Map, Value};
 /// How deep JSON is written.
 const DEPTH: usize = 128;
 
+/// How long it becomes: a value that is shared within itself may be much longer than it takes in
+/// memory.
+const LONGEST: usize = 256 << 20;
+
 /// Why a value has no JSON.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -17,6 +21,9 @@ pub enum JsonError {
     /// Nested too deep.
     #[error("value is nested deeper than {DEPTH}: it cannot be written as JSON")]
     Depth,
+    /// Longer than any JSON should be.
+    #[error("value is too large to be written as JSON")]
+    Size,
 }
 
 impl Value {
@@ -92,6 +99,9 @@ impl Writer<'_> {
     fn value(&mut self, value: &Value, depth: usize) -> Result<(), JsonError> {
         if depth > DEPTH {
             return Err(JsonError::Depth);
+        }
+        if self.out.len() > LONGEST {
+            return Err(JsonError::Size);
         }
         match value {
             Value::Nil | Value::None | Value::Absent => self.out.push_str("null"),

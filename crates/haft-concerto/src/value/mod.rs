@@ -178,6 +178,7 @@ impl Value {
     }
 
     /// Makes it an Int; what was one needs not be dropped.
+    #[allow(clippy::inline_always)] // the loop's most frequent write
     #[inline(always)]
     pub(crate) fn set_int(&mut self, value: i64) {
         match self {
@@ -187,6 +188,7 @@ impl Value {
     }
 
     /// Lets go of what it holds. Plain values may stay: nobody reads them again.
+    #[allow(clippy::inline_always)] // the loop's most frequent write
     #[inline(always)]
     pub(crate) fn release(&mut self) {
         match self {

@@ -75,15 +75,16 @@ impl Text {
                     self.0 = Form::Long(Arc::new(text));
                 }
             }
-            Form::Long(text) => match Arc::get_mut(text) {
-                Some(text) => text.push_str(more),
-                None => {
-                    let mut copy = String::with_capacity(2 * (text.len() + more.len()));
+            Form::Long(text) => {
+                if let Some(text) = Arc::get_mut(text) {
+                    text.push_str(more);
+                } else {
+                    let mut copy = String::with_capacity(text.len() + more.len());
                     copy.push_str(text);
                     copy.push_str(more);
                     *text = Arc::new(copy);
                 }
-            },
+            }
         }
     }
 

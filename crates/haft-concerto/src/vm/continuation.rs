@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
+use super::Effect;
 use super::pipeline::PipelineRun;
 use super::place::WriteBack;
-use super::{Effect, Outcome};
 use crate::load::Method;
 use crate::value::{Map, Text, Value};
 
@@ -162,16 +162,16 @@ fn entries(pairs: &mut Vec<Value>) -> Map {
 
 impl Continuation {
     /// Goes on with a value.
-    pub(crate) fn step(&mut self, value: Value) -> Outcome<Next> {
+    pub(crate) fn step(&mut self, value: Value) -> Next {
         match self {
-            Self::Each(each) => Ok(each.step(value)),
-            Self::Wrap(wrap) => Ok(Next::Done(wrap(value))),
+            Self::Each(each) => each.step(value),
+            Self::Wrap(wrap) => Next::Done(wrap(value)),
             Self::Measure(start) => {
                 let spent = i64::try_from(start.elapsed().as_millis()).unwrap_or(i64::MAX);
-                Ok(Next::Done(Value::array(vec![value, Value::Int(spent)])))
+                Next::Done(Value::array(vec![value, Value::Int(spent)]))
             }
-            Self::WriteBack(_) => Ok(Next::Done(value)),
-            Self::Pipeline(run) => Ok(run.step(value)),
+            Self::WriteBack(_) => Next::Done(value),
+            Self::Pipeline(run) => run.step(value),
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::fiber::{Fiber, Frame, Return};
 use super::machine::Machine;
+use super::operand::{fetch, fill, operand, slow_binary};
 use super::{Effect, Failure, Fault, FaultKind, Iter, Outcome, Stop};
-use crate::load::{Op, Program, Reg};
+use crate::load::{Op, Program};
 use crate::value::{Binary, Value, compare};
 use std::cmp::Ordering;
 
@@ -322,12 +323,11 @@ impl Fiber {
                             Value::Iter(iter) => iter.next(),
                             _ => None,
                         };
-                        match item {
-                            Some(item) => regs[usize::from(dst)] = item,
-                            None => {
-                                regs[usize::from(iter)] = Value::Nil;
-                                pc = to as usize;
-                            }
+                        if let Some(item) = item {
+                            regs[usize::from(dst)] = item;
+                        } else {
+                            regs[usize::from(iter)] = Value::Nil;
+                            pc = to as usize;
                         }
                     }
                     Op::IterBegin { dst, src } => {
@@ -457,87 +457,4 @@ impl Fiber {
             }
         }
     }
-}
-
-/// The operand: moved out if it is a temporary, or is overwritten by the result anyway. Only text
-/// that is appended to is moved: nothing else would gain, and a failed operator must leave its
-/// operands.
-fn operand(regs: &mut [Value], operator: Binary, locals: usize, dst: Reg, src: Reg) -> Value {
-    let slot = &mut regs[usize::from(src)];
-    let free = dst == src || usize::from(src) >= locals;
-    if free && operator == Binary::Add && matches!(slot, Value::Text(_)) {
-        slot.take()
-    } else {
-        slot.clone()
-    }
-}
-
-#[cold]
-fn slow_binary(
-    machine: &mut Machine,
-    operator: Binary,
-    regs: &mut [Value],
-    locals: usize,
-    dst: Reg,
-    a: Reg,
-    b: Reg,
-) -> Outcome<Value> {
-    if a == b {
-        return operator.apply(regs[usize::from(a)].clone(), regs[usize::from(b)].clone());
-    }
-    // `s += t` where both are text, in place.
-    if operator == Binary::Add
-        && dst == a
-        && let [left, right] = pair(regs, a, b)
-        && let (Value::Text(left), Value::Text(right)) = (&mut *left, &*right)
-    {
-        machine.heap.charge(right.len())?;
-        left.push_str(right);
-        let value = std::mem::take(&mut regs[usize::from(a)]);
-        return Ok(value);
-    }
-    let left = operand(regs, operator, locals, dst, a);
-    let right = regs[usize::from(b)].clone();
-    let value = operator.apply(left, right)?;
-    if let Value::Text(text) = &value {
-        machine.heap.charge(text.len())?;
-    }
-    Ok(value)
-}
-
-/// Two different registers at once.
-fn pair(regs: &mut [Value], a: Reg, b: Reg) -> [&mut Value; 2] {
-    let (a, b) = (usize::from(a), usize::from(b));
-    if a < b {
-        let (low, high) = regs.split_at_mut(b);
-        [&mut low[a], &mut high[0]]
-    } else {
-        let (low, high) = regs.split_at_mut(a);
-        [&mut high[0], &mut low[b]]
-    }
-}
-
-/// A value out of a register: moved if it is a temporary.
-pub(super) fn fetch(regs: &mut [Value], locals: usize, src: Reg) -> Value {
-    let slot = &mut regs[usize::from(src)];
-    if usize::from(src) >= locals {
-        slot.take()
-    } else {
-        slot.clone()
-    }
-}
-
-/// Marks the parameters that were left out.
-pub(super) fn fill(
-    callee: &crate::load::Function,
-    window: &mut [Value],
-    argc: usize,
-) -> Outcome<()> {
-    if argc > callee.arity || argc < callee.required {
-        return Err(super::calls::wrong_count(callee, argc));
-    }
-    for register in window.iter_mut().take(callee.arity).skip(argc) {
-        *register = Value::Absent;
-    }
-    Ok(())
 }

@@ -73,6 +73,16 @@ impl Heap {
         }
     }
 
+    /// Whether something of this size may be made at all.
+    #[inline]
+    pub(crate) fn room(&self, bytes: usize) -> Outcome<()> {
+        if bytes > self.limit {
+            Err(self.exceeded())
+        } else {
+            Ok(())
+        }
+    }
+
     /// Notes what a new value holds.
     #[inline]
     pub(crate) fn note(&mut self, value: &Value) {

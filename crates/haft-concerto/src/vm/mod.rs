@@ -14,6 +14,7 @@ mod fiber;
 mod iter;
 pub(crate) mod limits;
 mod machine;
+mod operand;
 mod operate;
 mod pipeline;
 mod place;

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::execute::fetch;
 use super::machine::{Machine, MockAnswer};
+use super::operand::fetch;
 use super::{Failure, Fault, Outcome, place};
 use crate::load::{Mock, Op, Program, Test};
 use crate::value::{
@@ -189,8 +189,6 @@ pub(super) fn operate(
                 regs[at(src)]
             )));
         }
-        // The jump is the loop's.
-        Op::Catch { .. } => {}
         Op::WrapOk { dst, src } => {
             regs[at(dst)] = match fetch(regs, locals, src) {
                 result @ (Value::Ok(_) | Value::Err(_)) => result,
@@ -297,7 +295,7 @@ pub(super) fn operate(
             };
             machine.mocks.insert(site.name.clone(), answer);
         }
-        // All others are the loop's own.
+        // All others are the loop's own; so is the jump of `Catch`.
         _ => {}
     }
     Ok(())
