@@ -1,0 +1,91 @@
+//! Types as they are written.
+
+use super::{Checker, Code, Ty};
+use crate::ast::{Type, TypeKind};
+use crate::diagnostic::did_you_mean;
+use crate::symbols::{Symbol, TYPES};
+
+impl Checker<'_> {
+    /// What a declared type means; names that do not exist are told.
+    pub(super) fn declared(&mut self, ty: &Type) -> Ty {
+        self.type_names(ty);
+        self.meaning(ty, 0)
+    }
+
+    pub(super) fn optional_declared(&mut self, ty: Option<&Type>) -> Ty {
+        ty.map_or(Ty::Unknown, |ty| self.declared(ty))
+    }
+
+    fn type_names(&mut self, ty: &Type) {
+        match &ty.kind {
+            TypeKind::Union(_) => {}
+            TypeKind::Named { path, arguments } => {
+                for argument in arguments {
+                    self.type_names(argument);
+                }
+                let own = path
+                    .single()
+                    .is_some_and(|name| TYPES.contains(&name.text.as_str()));
+                if own || self.symbols.resolve(self.module, path).is_some() {
+                    return;
+                }
+                let name = path.text();
+                let text = format!("the type `{name}` is not known");
+                let near = did_you_mean(&name, TYPES.iter().copied().chain(self.symbols.names()));
+                match near.map(str::to_owned) {
+                    Some(near) => {
+                        self.tell_with_help(
+                            Code::W006,
+                            path.span,
+                            text,
+                            format!("did you mean `{near}`?"),
+                        );
+                    }
+                    None => self.tell(Code::W006, path.span, text),
+                }
+            }
+            TypeKind::Tuple(types) => types.iter().for_each(|it| self.type_names(it)),
+            TypeKind::Function { parameters, result } => {
+                for parameter in parameters {
+                    self.type_names(parameter);
+                }
+                if let Some(result) = result {
+                    self.type_names(result);
+                }
+            }
+        }
+    }
+
+    fn meaning(&self, ty: &Type, depth: usize) -> Ty {
+        // Types nest no deeper than the parser goes, but aliases may mean themselves.
+        if depth > 64 {
+            return Ty::Unknown;
+        }
+        let (path, arguments) = match &self.symbols.expand(self.module, ty).kind {
+            TypeKind::Union(_) => return Ty::Text,
+            TypeKind::Tuple(_) => return Ty::array(Ty::Unknown),
+            TypeKind::Function { .. } => return Ty::Function,
+            TypeKind::Named { path, arguments } => (path, arguments),
+        };
+        let inner = |index: usize| {
+            let argument = arguments.get(index);
+            argument.map_or(Ty::Unknown, |it| self.meaning(it, depth + 1))
+        };
+        let declared = self.symbols.resolve(self.module, path);
+        if let Some((full, Symbol::Struct(_) | Symbol::Schema(_) | Symbol::Enum(_))) = declared {
+            return Ty::Named(full);
+        }
+        match path.text().as_str() {
+            "Int" => Ty::Int,
+            "Float" => Ty::Float,
+            "String" => Ty::Text,
+            "Bool" => Ty::Bool,
+            "Nil" => Ty::Nil,
+            "Map" => Ty::Map,
+            "Array" => Ty::array(inner(0)),
+            "Option" => Ty::option(inner(0)),
+            "Result" => Ty::result(inner(0), inner(1)),
+            _ => Ty::Unknown,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! From source to diagnostics and IR.
+
+use crate::check::{self, Known};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::emit::{self, Surroundings};
+use crate::ir;
+use crate::manifest::Manifest;
+use crate::modules::read_program;
+use crate::source::{SourceMap, Sources};
+use crate::symbols::Symbols;
+
+/// Which connections `provider` may name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Connections {
+    /// Those of the manifest, and these beside.
+    Known(Vec<String>),
+    /// Any: models are mocked.
+    Any,
+}
+
+/// What a program is compiled with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The manifest, if there is one.
+    pub manifest: Option<Manifest>,
+    /// Which connections there are beside the manifest's.
+    pub connections: Connections,
+    /// MCP servers that are known beside the manifest's.
+    pub servers: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            manifest: None,
+            connections: Connections::Known(Vec::new()),
+            servers: Vec::new(),
+        }
+    }
+}
+
+/// A program to compile: its first file and where further ones come from.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The path of the first file, as it is shown.
+    pub path: &'a str,
+    /// Its text.
+    pub text: &'a str,
+    /// Where further files come from.
+    pub more: &'a dyn Sources,
+}
+
+impl<'a> Source<'a> {
+    /// A program of one file.
+    pub fn new(path: &'a str, text: &'a str) -> Self {
+        let more = &();
+        Self { path, text, more }
+    }
+
+    /// With further files.
+    #[must_use]
+    pub fn with(mut self, more: &'a dyn Sources) -> Self {
+        self.more = more;
+        self
+    }
+}
+
+/// What became of a program.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The program, unless it has errors.
+    pub ir: Option<ir::Module>,
+    /// What is wrong with it, by place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Its files, for showing diagnostics.
+    pub sources: SourceMap,
+}
+
+impl Compiled {
+    /// All diagnostics as a person reads them.
+    pub fn render(&self) -> String {
+        let shown = self.diagnostics.iter().map(|it| it.render(&self.sources));
+        shown.collect()
+    }
+
+    /// Whether it has errors.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(|it| !it.is_warning())
+    }
+}
+
+/// Compiles a program.
+///
+/// ```
+/// use haft_concerto::{Options, Source, compile};
+///
+/// let source = Source::new("hello.conc", "println(\"hello\", nobody);");
+/// let compiled = compile(&source, &Options::default());
+/// assert!(compiled.ir.is_none());
+/// assert!(compiled.render().starts_with("hello.conc:1:18: error[E010]: `nobody` is not defined"));
+/// ```
+pub fn compile(source: &Source<'_>, options: &Options) -> Compiled {
+    run(source, options, true)
+}
+
+/// Checks a program and writes nothing.
+pub fn check(source: &Source<'_>, options: &Options) -> Compiled {
+    run(source, options, false)
+}
+
+fn run(source: &Source<'_>, options: &Options, emitting: bool) -> Compiled {
+    let mut sources = SourceMap::new();
+    let mut diagnostics = Diagnostics::default();
+    let text = source.text.to_owned();
+    let program = read_program(
+        source.path,
+        text,
+        source.more,
+        &mut sources,
+        &mut diagnostics,
+    );
+    let mut ir = None;
+    // What could not be read would be told again as names that are not there.
+    if !diagnostics.has_errors() {
+        let known = known(options);
+        let symbols = Symbols::new(&program, &known.servers, &mut diagnostics);
+        check::check(&symbols, &known, &mut diagnostics);
+        if emitting && !diagnostics.has_errors() {
+            ir = Some(emit::emit(&symbols, &sources, &surroundings(options)));
+        }
+    }
+    Compiled {
+        ir,
+        diagnostics: diagnostics.into_sorted(),
+        sources,
+    }
+}
+
+fn known(options: &Options) -> Known {
+    let names = |list: &[ir::Connection]| list.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+    let manifest = options.manifest.clone().unwrap_or_default();
+    let connections = match &options.connections {
+        Connections::Any => None,
+        Connections::Known(more) => {
+            let mut list = names(&manifest.connections);
+            list.extend(more.iter().cloned());
+            Some(list)
+        }
+    };
+    let mut servers = names(&manifest.servers);
+    servers.extend(options.servers.iter().cloned());
+    Known {
+        connections,
+        servers,
+    }
+}
+
+fn surroundings(options: &Options) -> Surroundings {
+    let Some(manifest) = &options.manifest else {
+        return Surroundings::default();
+    };
+    let connections = manifest.connections.iter().chain(&manifest.servers);
+    Surroundings {
+        connections: connections.cloned().collect(),
+        agents: manifest.agents.clone(),
+    }
+}

@@ -1,0 +1,193 @@
+//! Answers that must have a schema (§8).
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use crate::load::Program;
+use crate::value::{Struct, StructDef, Value};
+
+/// The struct that an answer is, or what is wrong with it.
+pub fn read_answer(program: &Program, schema: &str, text: &str) -> Result<Value, Vec<String>> {
+    let json: Json = serde_json::from_str(text.trim())
+        .map_err(|error| vec![format!("invalid JSON: {error}")])?;
+    let Some(declared) = program
+        .ir()
+        .schemas
+        .iter()
+        .find(|declared| declared.name == schema)
+    else {
+        return Err(vec![format!("unknown schema `{schema}`")]);
+    };
+    let mut errors = Vec::new();
+    check(&declared.json_schema, &json, "", 0, &mut errors);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    Ok(build(program, schema, &declared.json_schema, &json))
+}
+
+/// The errors of a value against the part of JSON Schema that schemas are lowered to. Names of Concerto
+/// types, which files of upstream have, mean the same.
+fn check(schema: &Json, value: &Json, path: &str, depth: usize, errors: &mut Vec<String>) {
+    if depth > 64 {
+        errors.push(format!("{}: nested too deep", shown(path)));
+        return;
+    }
+    if let Some(options) = schema
+        .get("anyOf")
+        .or_else(|| schema.get("oneOf"))
+        .and_then(Json::as_array)
+    {
+        let fits = options.iter().any(|option| {
+            let mut inner = Vec::new();
+            check(option, value, path, depth + 1, &mut inner);
+            inner.is_empty()
+        });
+        if !fits {
+            errors.push(format!("{}: fits none of the allowed forms", shown(path)));
+        }
+        return;
+    }
+    let kinds: Vec<&str> = match schema.get("type") {
+        Some(Json::String(kind)) => vec![kind],
+        Some(Json::Array(kinds)) => kinds.iter().filter_map(Json::as_str).collect(),
+        _ => Vec::new(),
+    };
+    if !kinds.is_empty() && !kinds.iter().any(|kind| is(kind, value)) {
+        errors.push(format!(
+            "{}: expected {}, got {}",
+            shown(path),
+            kinds.join(" or "),
+            kind_of(value)
+        ));
+        return;
+    }
+    if let Some(allowed) = schema.get("enum").and_then(Json::as_array)
+        && !allowed.contains(value)
+    {
+        let allowed: Vec<String> = allowed.iter().map(Json::to_string).collect();
+        errors.push(format!(
+            "{}: must be one of {}",
+            shown(path),
+            allowed.join(", ")
+        ));
+    }
+    match value {
+        Json::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for (place, item) in items.iter().enumerate() {
+                    check(schema, item, &format!("{path}[{place}]"), depth + 1, errors);
+                }
+            }
+        }
+        Json::Object(members) => {
+            let required = schema.get("required").and_then(Json::as_array);
+            for name in required.into_iter().flatten().filter_map(Json::as_str) {
+                if !members.contains_key(name) {
+                    errors.push(format!("{}: is missing", shown(&join(path, name))));
+                }
+            }
+            if let Some(Json::Object(properties)) = schema.get("properties") {
+                for (name, property) in properties {
+                    if let Some(member) = members.get(name) {
+                        check(property, member, &join(path, name), depth + 1, errors);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
+}
+
+fn shown(path: &str) -> &str {
+    if path.is_empty() { "answer" } else { path }
+}
+
+fn is(kind: &str, value: &Json) -> bool {
+    match kind {
+        "string" | "String" => value.is_string(),
+        "integer" | "Int" => {
+            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|v| v.fract() == 0.0)
+        }
+        "number" | "Float" => value.is_number(),
+        "boolean" | "Bool" => value.is_boolean(),
+        "null" | "Nil" => value.is_null(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other if other.starts_with("Array") => value.is_array(),
+        other if other.starts_with("Map") => value.is_object(),
+        _ => true,
+    }
+}
+
+fn kind_of(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "boolean",
+        Json::Number(_) => "number",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
+    }
+}
+
+/// The struct of a valid answer: declared fields in their order; absent ones read as nil. Members that
+/// nobody declared are left out.
+fn build(program: &Program, name: &str, schema: &Json, json: &Json) -> Value {
+    let Json::Object(members) = json else {
+        return Value::from_json(json);
+    };
+    let properties = schema.get("properties").and_then(Json::as_object);
+    let declared = program.types.get(name).filter(|def| !def.fields.is_empty());
+    let mut def = declared.map_or_else(
+        || {
+            let names = properties.into_iter().flatten();
+            StructDef::new(
+                name,
+                names.map(|(name, _)| Arc::from(name.as_str())).collect(),
+            )
+        },
+        |def| StructDef::clone(def),
+    );
+    // What is not in the answer reads as nil.
+    def.optional = vec![true; def.fields.len()];
+    let def = Arc::new(def);
+    let values = def
+        .fields
+        .iter()
+        .map(|field| {
+            let property = properties.and_then(|properties| properties.get(&**field));
+            match members.get(&**field) {
+                Some(Json::Null) => Value::Nil,
+                Some(member) => typed(member, property),
+                None => property
+                    .and_then(|property| property.get("default"))
+                    .map_or(Value::Absent, Value::from_json),
+            }
+        })
+        .collect();
+    Value::Struct(Arc::new(Struct::new(def, values)))
+}
+
+/// A member, with whole numbers as doubles where the schema says number, and back.
+fn typed(json: &Json, schema: Option<&Json>) -> Value {
+    let kind = schema
+        .and_then(|schema| schema.get("type"))
+        .and_then(Json::as_str);
+    match (Value::from_json(json), kind) {
+        #[allow(clippy::cast_precision_loss)] // the nearest double
+        (Value::Int(value), Some("number" | "Float")) => Value::Float(value as f64),
+        #[allow(clippy::cast_possible_truncation)] // whole: it was checked
+        (Value::Float(value), Some("integer" | "Int")) => Value::Int(value as i64),
+        (value, _) => value,
+    }
+}

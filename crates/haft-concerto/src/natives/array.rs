@@ -1,0 +1,186 @@
+//! Methods of arrays.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::builtins::int;
+use super::methods::argument;
+use super::{Context, array_of, int_of, string, text_of};
+use crate::load::Method;
+use crate::value::{Value, compare};
+use crate::vm::{Each, Fault, Outcome, Reply};
+
+pub(super) fn call(
+    context: &mut Context<'_>,
+    receiver: &mut Value,
+    method: Method,
+    arguments: &mut [Value],
+) -> Outcome<Option<Reply>> {
+    let Value::Array(array) = receiver else {
+        return Ok(None);
+    };
+    let items = array.items();
+    let value = match method {
+        Method::Len => int(items.len()),
+        Method::IsEmpty => Value::Bool(items.is_empty()),
+        Method::Get => {
+            let place = int_of("get", argument(arguments, 0, "get")?)?;
+            Value::option(
+                usize::try_from(place)
+                    .ok()
+                    .and_then(|place| items.get(place))
+                    .cloned(),
+            )
+        }
+        Method::First => Value::option(items.first().cloned()),
+        Method::Last => Value::option(items.last().cloned()),
+        Method::Contains => Value::Bool(items.contains(argument(arguments, 0, "contains")?)),
+        Method::IndexOf => {
+            let wanted = argument(arguments, 0, "index_of")?;
+            Value::option(items.iter().position(|item| item == wanted).map(int))
+        }
+        Method::Join => {
+            let separator = arguments
+                .first()
+                .map_or(Ok(""), |value| text_of("join", value))?;
+            Value::text(string::join(items, separator))
+        }
+        Method::Slice => {
+            let length = items.len();
+            let bound = |place: usize, otherwise: usize| -> Outcome<usize> {
+                match arguments.get(place) {
+                    None => Ok(otherwise),
+                    Some(value) => Ok(super::count_of("slice", value)?.min(length)),
+                }
+            };
+            let (from, to) = (bound(0, 0)?, bound(1, length)?);
+            Value::array(items[from..to.max(from)].to_vec())
+        }
+        Method::Concat => {
+            let other = array_of("concat", argument(arguments, 0, "concat")?)?;
+            context
+                .machine
+                .heap
+                .charge(16 * (items.len() + other.len()))?;
+            Value::array(items.iter().chain(other).cloned().collect())
+        }
+        Method::Enumerate => Value::array(
+            items
+                .iter()
+                .enumerate()
+                .map(|(place, item)| Value::array(vec![int(place), item.clone()]))
+                .collect(),
+        ),
+        Method::Map | Method::Filter | Method::Find | Method::Any | Method::All => {
+            let function = argument(arguments, 0, "map")?.clone();
+            return Ok(Some(Each::begin(
+                method,
+                function,
+                items.to_vec(),
+                Vec::new(),
+            )));
+        }
+        Method::Reduce => return reduce(items, arguments).map(Some),
+        _ => return change(context, receiver, method, arguments),
+    };
+    Ok(Some(value.into()))
+}
+
+/// `reduce(initial, f)` or `reduce(f, initial)`: the function is whichever is one.
+fn reduce(items: &[Value], arguments: &[Value]) -> Outcome<Reply> {
+    let (first, second) = (argument(arguments, 0, "reduce")?, arguments.get(1));
+    let (initial, function) = match (first, second) {
+        (function @ (Value::Function(_) | Value::Native(_)), initial) => (initial, function),
+        (initial, Some(function)) => (Some(initial), function),
+        (other, None) => return Err(super::wrong("reduce", "a function", other)),
+    };
+    let mut rest = items.iter().cloned();
+    let start = match initial {
+        Some(initial) => initial.clone(),
+        None => rest.next().unwrap_or_default(),
+    };
+    let mut rest: Vec<Value> = rest.collect();
+    if rest.is_empty() {
+        return Ok(start.into());
+    }
+    let first = rest.remove(0);
+    Ok(Reply::Call {
+        function: function.clone(),
+        arguments: vec![start, first],
+        then: crate::vm::Continuation::Each(Each {
+            method: Method::Reduce,
+            function: function.clone(),
+            items: rest.into_iter(),
+            current: Value::Nil,
+            results: Vec::new(),
+            keys: Vec::new(),
+        }),
+    })
+}
+
+/// Methods that change the array.
+fn change(
+    context: &mut Context<'_>,
+    receiver: &mut Value,
+    method: Method,
+    arguments: &mut [Value],
+) -> Outcome<Option<Reply>> {
+    let Value::Array(array) = receiver else {
+        return Ok(None);
+    };
+    let length = array.items().len();
+    let value = match method {
+        Method::Push => {
+            let item = argument(arguments, 0, "push")?.clone();
+            context.machine.heap.charge(20)?;
+            Arc::make_mut(array).items_mut().push(item);
+            Value::Nil
+        }
+        Method::Pop => Value::option(Arc::make_mut(array).items_mut().pop()),
+        Method::Insert => {
+            let place = int_of("insert", argument(arguments, 0, "insert")?)?;
+            let item = argument(arguments, 1, "insert")?.clone();
+            let at = usize::try_from(place)
+                .ok()
+                .filter(|at| *at <= length)
+                .ok_or_else(|| Fault::index(place, length))?;
+            Arc::make_mut(array).items_mut().insert(at, item);
+            Value::Nil
+        }
+        Method::Remove => {
+            let place = int_of("remove", argument(arguments, 0, "remove")?)?;
+            let at = usize::try_from(place)
+                .ok()
+                .filter(|at| *at < length)
+                .ok_or_else(|| Fault::index(place, length))?;
+            Arc::make_mut(array).items_mut().remove(at)
+        }
+        Method::Clear => {
+            Arc::make_mut(array).items_mut().clear();
+            Value::Nil
+        }
+        Method::Reverse => {
+            Arc::make_mut(array).items_mut().reverse();
+            receiver.clone()
+        }
+        Method::Sort => {
+            sort(Arc::make_mut(array).items_mut())?;
+            receiver.clone()
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(value.into()))
+}
+
+/// Numbers or texts, equal ones in their order.
+fn sort(items: &mut [Value]) -> Outcome<()> {
+    let mut failure = None;
+    items.sort_by(|a, b| match compare(a, b) {
+        Ok(order) => order.unwrap_or(Ordering::Equal),
+        Err(error) => {
+            failure.get_or_insert(error);
+            Ordering::Equal
+        }
+    });
+    failure.map_or(Ok(()), Err)
+}

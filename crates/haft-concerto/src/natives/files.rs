@@ -1,0 +1,94 @@
+//! `std::fs`.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use super::builtins::int;
+use super::{Context, Native, give, text_of};
+use crate::value::Value;
+use crate::vm::{Fault, FaultKind, Outcome, Reply};
+
+pub(super) const ALL: &[Native] = &[
+    Native::new("std::fs::read_file", (1, 1), |context, a| {
+        let limit = context.machine.limits.memory.saturating_mul(1 << 20) as u64;
+        touch(context, &a[0], |path| {
+            if path.metadata().map_err(|error| said(path, &error))?.len() > limit {
+                return Err(format!("{}: larger than the memory limit", path.display()));
+            }
+            fs::read_to_string(path)
+                .map(Value::text)
+                .map_err(|error| said(path, &error))
+        })
+    }),
+    Native::new("std::fs::write_file", (2, 2), |context, a| {
+        let text = text_of("write_file", &a[1])?;
+        touch(context, &a[0], |path| {
+            fs::write(path, text)
+                .map(|()| Value::Nil)
+                .map_err(|error| said(path, &error))
+        })
+    }),
+    Native::new("std::fs::append_file", (2, 2), |context, a| {
+        let text = text_of("append_file", &a[1])?;
+        touch(context, &a[0], |path| {
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)
+                .and_then(|mut file| file.write_all(text.as_bytes()))
+                .map(|()| Value::Nil)
+                .map_err(|error| said(path, &error))
+        })
+    }),
+    Native::new("std::fs::remove_file", (1, 1), |context, a| {
+        touch(context, &a[0], |path| {
+            fs::remove_file(path)
+                .map(|()| Value::Nil)
+                .map_err(|error| said(path, &error))
+        })
+    }),
+    Native::new("std::fs::list_dir", (1, 1), |context, a| {
+        touch(context, &a[0], |path| {
+            let mut names = fs::read_dir(path)
+                .and_then(|entries| {
+                    entries
+                        .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+                        .collect::<Result<Vec<String>, std::io::Error>>()
+                })
+                .map_err(|error| said(path, &error))?;
+            names.sort();
+            Ok(Value::array(names.into_iter().map(Value::text).collect()))
+        })
+    }),
+    Native::new("std::fs::file_size", (1, 1), |context, a| {
+        touch(context, &a[0], |path| {
+            let size = path.metadata().map_err(|error| said(path, &error))?.len();
+            Ok(int(usize::try_from(size).unwrap_or(usize::MAX)))
+        })
+    }),
+    Native::new("std::fs::exists", (1, 1), |context, a| {
+        let path = context.machine.permissions.path(text_of("exists", &a[0])?);
+        match path {
+            Ok(path) => give(path.exists()),
+            Err(denied) => {
+                let text = denied.trim_start_matches("permission denied: ").to_owned();
+                Err(Fault::of(FaultKind::Permission, text))
+            }
+        }
+    }),
+];
+
+fn said(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// Does something with a file that the program may touch.
+fn touch(
+    context: &mut Context<'_>,
+    path: &Value,
+    act: impl FnOnce(&Path) -> Result<Value, String>,
+) -> Outcome<Reply> {
+    let path = context.machine.permissions.path(text_of("fs", path)?);
+    give(Value::result(path.and_then(|path| act(&path))))
+}

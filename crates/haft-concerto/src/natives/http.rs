@@ -1,0 +1,97 @@
+//! `std::http`: the host sends, this decides what and whether.
+
+use super::{Context, Native, give, text_of};
+use crate::value::Value;
+use crate::vm::{Effect, HttpRequest, Outcome, Reply};
+
+pub(super) const ALL: &[Native] = &[
+    Native::new("std::http::get", (1, 2), |context, a| {
+        request(context, "GET", &a[0], None, a.get(1))
+    }),
+    Native::new("std::http::post", (1, 3), |context, a| {
+        request(context, "POST", &a[0], a.get(1), a.get(2))
+    }),
+    Native::new("std::http::put", (1, 3), |context, a| {
+        request(context, "PUT", &a[0], a.get(1), a.get(2))
+    }),
+    Native::new("std::http::delete", (1, 2), |context, a| {
+        request(context, "DELETE", &a[0], None, a.get(1))
+    }),
+    Native::new("std::http::request", (2, 4), |context, a| {
+        let method = text_of("request", &a[0])?.to_uppercase();
+        request(context, &method, &a[1], a.get(2), a.get(3))
+    }),
+];
+
+fn request(
+    context: &mut Context<'_>,
+    method: &str,
+    url: &Value,
+    body: Option<&Value>,
+    headers: Option<&Value>,
+) -> Outcome<Reply> {
+    let url = text_of("http", url)?;
+    let Some(host) = host(url) else {
+        return give(Value::result(Err(format!(
+            "'{url}' is not an http or https address"
+        ))));
+    };
+    if !context.machine.permissions.net.allows(host) {
+        let text = format!("permission denied: {host}: allow it with --allow-net={host}");
+        return give(Value::result(Err(text)));
+    }
+    let body = match body {
+        None | Some(Value::Nil | Value::None) => None,
+        Some(value) => match value.to_json() {
+            Ok(json) => Some(json),
+            Err(error) => return give(Value::result(Err(error.to_string()))),
+        },
+    };
+    let headers = match headers {
+        Some(Value::Map(map)) => map
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .collect(),
+        _ => Vec::new(),
+    };
+    Ok(Reply::Effect(Effect::Http(HttpRequest {
+        method: method.to_owned(),
+        url: url.to_owned(),
+        body,
+        headers,
+    })))
+}
+
+/// The host of an address, without port and without what stands before an `@`.
+fn host(url: &str) -> Option<&str> {
+    let rest = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"))?;
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    let authority = rest[..end].rsplit('@').next()?;
+    let host = match authority.strip_prefix('[') {
+        Some(literal) => literal.split(']').next()?,
+        None => authority.split(':').next()?,
+    };
+    (!host.is_empty()).then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host;
+
+    #[test]
+    fn the_host_is_the_one_that_would_be_asked() {
+        assert_eq!(host("https://a.example:8080/x"), Some("a.example"));
+        assert_eq!(
+            host("http://good.example@evil.example/"),
+            Some("evil.example")
+        );
+        assert_eq!(host("http://[::1]:80/"), Some("::1"));
+        assert_eq!(host("file:///etc/passwd"), None);
+        assert_eq!(
+            host("http://evil.example\\@good.example"),
+            Some("evil.example")
+        );
+    }
+}

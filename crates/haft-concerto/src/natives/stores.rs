@@ -1,0 +1,198 @@
+//! Stores: what a program shares by name (§8, §18).
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::Context;
+use super::builtins::int;
+use super::ledger::LedgerStore;
+use super::map::key;
+use super::methods::argument;
+use crate::ir;
+use crate::load::Method;
+use crate::value::{Map, Sizer, Value};
+use crate::vm::{Each, Outcome, Reply};
+
+/// A message of a memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// `user`, `assistant`, `system`, or whatever the program says.
+    pub role: String,
+    /// The text.
+    pub content: String,
+}
+
+/// A memory of messages.
+#[derive(Debug, Default)]
+struct MemoryStore {
+    messages: VecDeque<Message>,
+    most: Option<usize>,
+}
+
+/// All stores of a machine.
+#[derive(Debug, Default)]
+pub struct Stores {
+    hashmaps: HashMap<Arc<str>, Map>,
+    memories: HashMap<Arc<str>, MemoryStore>,
+    pub(super) ledgers: HashMap<Arc<str>, LedgerStore>,
+}
+
+impl Stores {
+    pub(crate) fn new(ir: &ir::Module) -> Self {
+        let memories = ir.memories.iter().map(|memory| {
+            let most = memory
+                .max_messages
+                .and_then(|most| usize::try_from(most).ok());
+            (
+                Arc::from(memory.name.as_str()),
+                MemoryStore {
+                    most,
+                    ..MemoryStore::default()
+                },
+            )
+        });
+        Self {
+            memories: memories.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Appends to a memory; the oldest messages go when there are too many.
+    pub fn append(&mut self, memory: &str, role: &str, content: &str) {
+        let store = match self.memories.get_mut(memory) {
+            Some(store) => store,
+            None => self.memories.entry(Arc::from(memory)).or_default(),
+        };
+        store.messages.push_back(Message {
+            role: role.to_owned(),
+            content: content.to_owned(),
+        });
+        while store.most.is_some_and(|most| store.messages.len() > most) {
+            store.messages.pop_front();
+        }
+    }
+
+    /// The messages of a memory.
+    pub fn messages(&self, memory: &str) -> impl ExactSizeIterator<Item = &Message> {
+        static EMPTY: VecDeque<Message> = VecDeque::new();
+        self.memories
+            .get(memory)
+            .map_or(&EMPTY, |store| &store.messages)
+            .iter()
+    }
+
+    pub(crate) fn measure(&self, sizer: &mut Sizer) {
+        for map in self.hashmaps.values() {
+            sizer.bytes(64 * map.capacity());
+            sizer.add(map.iter().map(|(_, value)| value));
+        }
+        for memory in self.memories.values() {
+            let bytes = memory
+                .messages
+                .iter()
+                .map(|m| 64 + m.role.len() + m.content.len());
+            sizer.bytes(bytes.sum());
+        }
+        for ledger in self.ledgers.values() {
+            ledger.measure(sizer);
+        }
+    }
+}
+
+pub(super) fn call_hashmap(
+    context: &mut Context<'_>,
+    name: &Arc<str>,
+    method: Method,
+    arguments: &mut [Value],
+) -> Outcome<Option<Reply>> {
+    let store = context
+        .machine
+        .stores
+        .hashmaps
+        .entry(name.clone())
+        .or_default();
+    let value = match method {
+        Method::Set => {
+            let key = key(argument(arguments, 0, "set")?);
+            let value = argument(arguments, 1, "set")?.clone();
+            let size = 64 + key.len();
+            store.insert(key, value);
+            context.machine.heap.charge(size)?;
+            Value::Nil
+        }
+        Method::Get => Value::option(store.get(&key(argument(arguments, 0, "get")?)).cloned()),
+        Method::Has => Value::Bool(store.contains(&key(argument(arguments, 0, "has")?))),
+        Method::Delete | Method::Remove => {
+            store.remove(&key(argument(arguments, 0, "delete")?));
+            Value::Nil
+        }
+        Method::Len => int(store.len()),
+        Method::IsEmpty => Value::Bool(store.is_empty()),
+        Method::Keys => Value::array(
+            store
+                .iter()
+                .map(|(key, _)| Value::Text(key.clone()))
+                .collect(),
+        ),
+        Method::Values => Value::array(store.iter().map(|(_, value)| value.clone()).collect()),
+        Method::Clear => {
+            store.clear();
+            Value::Nil
+        }
+        Method::Query => {
+            let function = argument(arguments, 0, "query")?.clone();
+            let (keys, values) = store
+                .iter()
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .unzip();
+            return Ok(Some(Each::begin(Method::Query, function, values, keys)));
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(value.into()))
+}
+
+fn message(message: &Message) -> Value {
+    Value::record(
+        "Message",
+        vec![
+            ("role", Value::from(message.role.as_str())),
+            ("content", Value::from(message.content.as_str())),
+        ],
+    )
+}
+
+pub(super) fn call_memory(
+    context: &mut Context<'_>,
+    name: &Arc<str>,
+    method: Method,
+    arguments: &mut [Value],
+) -> Outcome<Option<Reply>> {
+    let stores = &mut context.machine.stores;
+    let value = match method {
+        Method::Append => {
+            let role = argument(arguments, 0, "append")?.to_string();
+            let message = argument(arguments, 1, "append")?.to_string();
+            let size = 64 + message.len();
+            stores.append(name, &role, &message);
+            context.machine.heap.charge(size)?;
+            Value::Nil
+        }
+        Method::Messages => Value::array(stores.messages(name).map(message).collect()),
+        Method::Last => {
+            let count = super::count_of("last", argument(arguments, 0, "last")?)?;
+            let skip = stores.messages(name).len().saturating_sub(count);
+            Value::array(stores.messages(name).skip(skip).map(message).collect())
+        }
+        Method::Len => int(stores.messages(name).len()),
+        Method::IsEmpty => Value::Bool(stores.messages(name).len() == 0),
+        Method::Clear => {
+            if let Some(store) = stores.memories.get_mut(name) {
+                store.messages.clear();
+            }
+            Value::Nil
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(value.into()))
+}

@@ -1,0 +1,112 @@
+//! How much memory values hold, for the limit.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Value;
+
+/// Adds up what values hold; what is shared counts once.
+#[derive(Debug, Default)]
+pub struct Sizer {
+    seen: HashSet<usize>,
+    total: usize,
+}
+
+impl Sizer {
+    /// The sum so far, in bytes.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Adds values and all that they hold.
+    pub fn add<'a>(&mut self, values: impl IntoIterator<Item = &'a Value>) {
+        let mut open: Vec<&Value> = Vec::new();
+        for value in values {
+            self.one(value, &mut open);
+            while let Some(value) = open.pop() {
+                self.one(value, &mut open);
+            }
+        }
+    }
+
+    /// Adds bytes that are not behind a value.
+    pub fn bytes(&mut self, bytes: usize) {
+        self.total = self.total.saturating_add(bytes);
+    }
+
+    #[allow(clippy::collapsible_match)] // the test adds what it tests
+    fn one<'a>(&mut self, value: &'a Value, open: &mut Vec<&'a Value>) {
+        match value {
+            Value::Text(text) => {
+                if let Some((place, size)) = text.heap() {
+                    self.first(place as usize, size);
+                }
+            }
+            Value::Array(array) => {
+                if self.shared(array, 40 + 16 * array.items().len()) {
+                    self.list(array.items(), open);
+                }
+            }
+            Value::Map(map) => {
+                if self.shared(map, 80 + 48 * map.capacity()) {
+                    for (key, value) in map.iter() {
+                        if let Some((place, size)) = key.heap() {
+                            self.first(place as usize, size);
+                        }
+                        open.push(value);
+                    }
+                }
+            }
+            Value::Struct(object) => {
+                if self.shared(object, 48 + 16 * object.values().len()) {
+                    self.list(object.values(), open);
+                }
+            }
+            Value::Enum(object) => {
+                if self.shared(object, 48 + 16 * object.values().len()) {
+                    self.list(object.values(), open);
+                }
+            }
+            Value::Ok(inner) | Value::Err(inner) | Value::Some(inner) => {
+                if self.shared(inner, 32) {
+                    open.push(inner.get());
+                }
+            }
+            Value::Function(closure) => {
+                if self.shared(closure, 64 + 16 * closure.captures.len()) {
+                    self.list(&closure.captures, open);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What is flat is added at once: the list of open values grows only with what is nested.
+    fn list<'a>(&mut self, values: &'a [Value], open: &mut Vec<&'a Value>) {
+        for value in values {
+            match value {
+                Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) => {}
+                Value::Text(_) => self.one(value, open),
+                _ => open.push(value),
+            }
+        }
+    }
+
+    /// Adds what is behind a count; false if it was added before.
+    fn shared<T>(&mut self, value: &Arc<T>, size: usize) -> bool {
+        if Arc::strong_count(value) == 1 {
+            self.bytes(size);
+            true
+        } else {
+            self.first(Arc::as_ptr(value).cast::<u8>() as usize, size)
+        }
+    }
+
+    fn first(&mut self, place: usize, size: usize) -> bool {
+        let new = self.seen.insert(place);
+        if new {
+            self.bytes(size);
+        }
+        new
+    }
+}

@@ -1,0 +1,391 @@
+//! Calls: of functions, closures, methods, built-ins, tools and the host.
+
+use std::sync::Arc;
+
+mod receiver;
+
+use super::fiber::{Fiber, Frame, Return};
+use super::machine::Machine;
+use super::operand::fill;
+use super::place;
+use super::{Continuation, Effect, Failure, Fault, Limits, ModelCall, Next, Outcome, Reply, Stop};
+use crate::load::{Function, Op, Program, Returns};
+use crate::natives::Context;
+use crate::value::{Boxed, RefKind, Value};
+use receiver::by_name;
+
+/// The fault of a call with too few or too many arguments.
+pub(super) fn wrong_count(function: &Function, argc: usize) -> Box<Failure> {
+    let hidden = usize::from(function.has_self);
+    let (least, most) = (function.required - hidden, function.arity - hidden);
+    let expected = if least == most {
+        most.to_string()
+    } else {
+        format!("{least} to {most}")
+    };
+    Fault::type_error(format!(
+        "function '{}' expects {expected} arguments, got {}",
+        function.name,
+        argc.saturating_sub(hidden)
+    ))
+}
+
+impl Fiber {
+    /// Enters a function, with its registers behind all others.
+    pub(super) fn enter(
+        &mut self,
+        program: &Program,
+        limits: &Limits,
+        function: u32,
+        arguments: Vec<Value>,
+        captures: &[Value],
+        ret: Return,
+    ) -> Outcome<()> {
+        let callee = &program.functions[function as usize];
+        if self.frames.len() >= limits.depth {
+            return Err(Failure::stop(Stop::Depth(limits.depth)));
+        }
+        let argc = arguments.len();
+        if argc > callee.arity || argc < callee.required {
+            return Err(wrong_count(callee, argc));
+        }
+        let base = self.frames.last().map_or(0, |frame| {
+            frame.base + program.functions[frame.function as usize].registers
+        });
+        if self.stack.len() < base + callee.registers {
+            self.stack.resize(base + callee.registers + 64, Value::Nil);
+        }
+        for (place, argument) in arguments.into_iter().enumerate() {
+            self.stack[base + place] = argument;
+        }
+        fill(callee, &mut self.stack[base..], argc)?;
+        for (place, capture) in captures.iter().take(callee.captures).enumerate() {
+            self.stack[base + callee.arity + place] = capture.clone();
+        }
+        self.frames.push(Frame {
+            function,
+            pc: 0,
+            base,
+            ret,
+        });
+        Ok(())
+    }
+
+    /// Leaves the topmost frame with a value.
+    pub(super) fn give_back(
+        &mut self,
+        program: &Program,
+        machine: &mut Machine,
+        value: Value,
+    ) -> Outcome<Option<Effect>> {
+        let Some(mut frame) = self.frames.pop() else {
+            return Ok(None);
+        };
+        if let Some(Continuation::WriteBack(back)) = frame.ret.then.as_deref() {
+            let object = self.stack[frame.base].take();
+            let site = &program.sites[back.site as usize];
+            let mut root = self.stack[back.root].take();
+            let found = place::find(machine, &mut root, &site.path, &back.keys);
+            let result = found.map(|slot| *slot = object);
+            self.stack[back.root] = root;
+            result?;
+            frame.ret.then = None;
+        }
+        self.clear(program, frame.function, frame.base);
+        self.deliver(program, machine, value, frame.ret)
+    }
+
+    /// Empties the registers of a frame that is left.
+    pub(super) fn clear(&mut self, program: &Program, function: u32, base: usize) {
+        let count = program.functions[function as usize].registers;
+        let end = (base + count).min(self.stack.len());
+        for register in &mut self.stack[base..end] {
+            *register = Value::Nil;
+        }
+    }
+
+    /// Brings a value to where it goes.
+    pub(super) fn deliver(
+        &mut self,
+        program: &Program,
+        machine: &mut Machine,
+        value: Value,
+        mut ret: Return,
+    ) -> Outcome<Option<Effect>> {
+        match ret.then.as_mut() {
+            None => {
+                match self.stack.get_mut(ret.dst) {
+                    Some(register) => *register = value,
+                    None => self.result = Some(value),
+                }
+                Ok(None)
+            }
+            Some(then) => {
+                let next = then.step(value);
+                self.follow(program, machine, next, ret)
+            }
+        }
+    }
+
+    /// Does what a continuation asks for.
+    pub(super) fn follow(
+        &mut self,
+        program: &Program,
+        machine: &mut Machine,
+        next: Next,
+        mut ret: Return,
+    ) -> Outcome<Option<Effect>> {
+        match next {
+            Next::Done(value) => {
+                ret.then = None;
+                machine.heap.note(&value);
+                self.deliver(program, machine, value, ret)
+            }
+            Next::Call(function, arguments) => {
+                self.apply(program, machine, &function, arguments, ret)
+            }
+            Next::Enter(function, arguments) => {
+                self.enter(program, &machine.limits, function, arguments, &[], ret)?;
+                Ok(None)
+            }
+            Next::Effect(effect) => {
+                self.pending = Some(ret);
+                Ok(Some(effect))
+            }
+        }
+    }
+
+    /// Calls a function value.
+    fn apply(
+        &mut self,
+        program: &Program,
+        machine: &mut Machine,
+        function: &Value,
+        arguments: Vec<Value>,
+        ret: Return,
+    ) -> Outcome<Option<Effect>> {
+        match function {
+            Value::Function(closure) => {
+                self.fuel -= 4;
+                if self.fuel < 0 || machine.heap.is_due() {
+                    self.refuel(machine)?;
+                }
+                let captures = &closure.captures;
+                self.enter(
+                    program,
+                    &machine.limits,
+                    closure.function,
+                    arguments,
+                    captures,
+                    ret,
+                )?;
+                Ok(None)
+            }
+            Value::Native(native) => {
+                let mut arguments = arguments;
+                let reply = native.call(
+                    &mut Context {
+                        machine,
+                        schema: None,
+                    },
+                    &mut arguments,
+                )?;
+                self.reply(program, machine, reply, ret)
+            }
+            Value::Ref(reference) if reference.kind == RefKind::Model => {
+                let prompt = arguments.first().map(Value::to_string).unwrap_or_default();
+                self.pending = Some(ret);
+                Ok(Some(Effect::Model(ModelCall {
+                    model: reference.name.clone(),
+                    method: Arc::from("execute"),
+                    prompt,
+                    schema: None,
+                    builder: None,
+                })))
+            }
+            other => Err(Fault::type_error(format!(
+                "cannot call value of type {}",
+                other.type_name()
+            ))),
+        }
+    }
+
+    /// Does what a built-in replied.
+    fn reply(
+        &mut self,
+        program: &Program,
+        machine: &mut Machine,
+        reply: Reply,
+        mut ret: Return,
+    ) -> Outcome<Option<Effect>> {
+        match reply {
+            Reply::Value(value) => {
+                machine.heap.note(&value);
+                self.deliver(program, machine, value, ret)
+            }
+            Reply::Effect(effect) => {
+                self.pending = Some(ret);
+                Ok(Some(effect))
+            }
+            Reply::Call {
+                function,
+                arguments,
+                then,
+            } => {
+                if ret.then.is_some() {
+                    // A built-in that is itself called by a built-in and calls again: the inner one
+                    // needs a place of its own, which only functions of the program have.
+                    return Err(Fault::type_error(
+                        "a built-in that calls functions cannot be passed as a function: wrap it in a closure",
+                    ));
+                }
+                ret.then = Some(Box::new(then));
+                self.apply(program, machine, &function, arguments, ret)
+            }
+            Reply::Pipeline(mut run) => {
+                if ret.then.is_some() {
+                    return Err(Fault::type_error(
+                        "a pipeline cannot be passed as a function: wrap it in a closure",
+                    ));
+                }
+                let next = run.begin();
+                ret.then = Some(Box::new(Continuation::Pipeline(run)));
+                self.follow(program, machine, next, ret)
+            }
+        }
+    }
+
+    /// Performs the instructions that may leave the frame.
+    #[allow(clippy::too_many_lines)] // one arm for each instruction
+    pub(super) fn call(
+        &mut self,
+        program: &Program,
+        machine: &mut Machine,
+        op: Op,
+        base: usize,
+    ) -> Outcome<Option<Effect>> {
+        match op {
+            Op::CallNative {
+                base: first,
+                argc,
+                site,
+            } => {
+                let first = base + usize::from(first);
+                let site = &program.sites[site as usize];
+                let Some(native) = site.native else {
+                    return Ok(None);
+                };
+                let mut context = Context {
+                    machine,
+                    schema: site.schema.as_deref(),
+                };
+                let reply = native.call(
+                    &mut context,
+                    &mut self.stack[first..first + usize::from(argc)],
+                )?;
+                self.reply(program, machine, reply, Return::to(first))
+            }
+            Op::CallValue {
+                base: first,
+                argc,
+                site,
+            } => {
+                let first = base + usize::from(first);
+                let argc = usize::from(argc);
+                let function = self.stack[first + argc].take();
+                let site = &program.sites[site as usize];
+                let arguments = self.row(first, argc);
+                let arguments = match &function {
+                    Value::Function(closure) => by_name(
+                        &program.functions[closure.function as usize],
+                        site,
+                        arguments,
+                    )?,
+                    _ => arguments,
+                };
+                self.apply(program, machine, &function, arguments, Return::to(first))
+            }
+            Op::CallMethod {
+                base: first,
+                argc,
+                site,
+            } => {
+                let first = base + usize::from(first);
+                self.method(program, machine, first, usize::from(argc), site)
+            }
+            Op::PlaceCall {
+                base: first,
+                argc,
+                root,
+                site,
+            } => self.place_call(
+                program,
+                machine,
+                (base + usize::from(root), base + usize::from(first)),
+                usize::from(argc),
+                site,
+            ),
+            Op::CallTool {
+                base: first,
+                argc,
+                site,
+            } => {
+                let first = base + usize::from(first);
+                let site = &program.sites[site as usize];
+                let arguments = self.row(first, usize::from(argc));
+                let tool = site.tool.clone().unwrap_or_else(|| Arc::from(""));
+                self.tool(program, machine, &tool, site, arguments, first)
+            }
+            Op::Emit { base: first } | Op::EmitAwait { base: first } => {
+                let first = base + usize::from(first);
+                let channel = self.stack[first].take().to_string();
+                let payload = self.stack[first + 1].take();
+                machine.emits.push((channel.clone(), payload.clone()));
+                self.pending = Some(Return::to(first));
+                let wait = matches!(op, Op::EmitAwait { .. });
+                Ok(Some(Effect::Emit {
+                    channel,
+                    payload,
+                    wait,
+                }))
+            }
+            Op::Listen {
+                base: first,
+                count,
+                site,
+            } => {
+                let first = base + usize::from(first);
+                self.listen(
+                    program,
+                    first,
+                    usize::from(count),
+                    &program.sites[site as usize],
+                )
+            }
+            Op::Propagate { dst, src } => {
+                let function = self.frames.last().map(|frame| frame.function);
+                let returns = function.map(|function| program.functions[function as usize].returns);
+                let value = self.stack[base + usize::from(src)].clone();
+                let value = match value {
+                    Value::Ok(inner) | Value::Some(inner) => Boxed::unwrap(inner),
+                    Value::Err(inner) => {
+                        return Err(Box::new(Failure::Raised(Boxed::unwrap(inner))));
+                    }
+                    Value::None if returns == Some(Returns::Option) => {
+                        return self.give_back(program, machine, Value::None);
+                    }
+                    Value::None => return Err(Failure::raised("value is None")),
+                    other => {
+                        return Err(Fault::type_error(format!(
+                            "? needs a Result or an Option, got {}",
+                            other.type_name()
+                        )));
+                    }
+                };
+                self.stack[base + usize::from(dst)] = value;
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+}

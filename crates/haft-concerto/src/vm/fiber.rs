@@ -1,0 +1,187 @@
+//! One course of execution.
+
+use super::execute::Exit;
+use super::machine::Machine;
+use super::{Continuation, Effect, Failure};
+use crate::value::Value;
+
+/// One course of execution: calls within each other, and their registers.
+#[derive(Debug)]
+pub struct Fiber {
+    pub(super) frames: Vec<Frame>,
+    /// Registers of all frames. Those above the topmost frame hold nothing that matters.
+    pub(super) stack: Vec<Value>,
+    /// Where the value goes that the host was asked for.
+    pub(super) pending: Option<Return>,
+    /// What is left until the next look at the limits, and how much it was.
+    pub(super) fuel: i64,
+    pub(super) granted: i64,
+    /// How it could not begin.
+    pub(super) refused: Option<Box<Failure>>,
+    /// What the host is asked next, before anything else is done.
+    pub(super) queued: Option<Effect>,
+    /// What was given when the last frame was left.
+    pub(super) result: Option<Value>,
+    /// Where it failed: function, line and column.
+    pub(super) failed_at: Option<(String, Option<[u32; 2]>)>,
+}
+
+/// A call.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) function: u32,
+    pub(super) pc: usize,
+    pub(super) base: usize,
+    pub(super) ret: Return,
+}
+
+/// Where a value goes.
+#[derive(Debug)]
+pub(super) struct Return {
+    /// A register, counted from the bottom; past the end for the fiber's own result.
+    pub(super) dst: usize,
+    /// What is done with it before.
+    pub(super) then: Option<Box<Continuation>>,
+}
+
+impl Return {
+    pub(super) const RESULT: usize = usize::MAX;
+
+    pub(super) fn to(dst: usize) -> Self {
+        Self { dst, then: None }
+    }
+}
+
+/// What a fiber has come to.
+#[derive(Debug)]
+pub enum Step {
+    /// It is over, with this value.
+    Done(Value),
+    /// It failed. At a boundary (§6) the host makes of it what it is there.
+    Failed(Failure),
+    /// It waits for the host.
+    Effect(Effect),
+}
+
+impl Fiber {
+    pub(super) fn new(machine: &Machine, function: u32, arguments: Vec<Value>) -> Self {
+        Self::with_captures(machine, function, arguments, &[])
+    }
+
+    pub(super) fn with_captures(
+        machine: &Machine,
+        function: u32,
+        arguments: Vec<Value>,
+        captures: &[Value],
+    ) -> Self {
+        let mut fiber = Self {
+            frames: Vec::new(),
+            stack: Vec::new(),
+            pending: None,
+            fuel: 0,
+            granted: 0,
+            refused: None,
+            queued: None,
+            result: None,
+            failed_at: None,
+        };
+        let ret = Return::to(Return::RESULT);
+        if let Err(failure) = fiber.enter(
+            &machine.program,
+            &machine.limits,
+            function,
+            arguments,
+            captures,
+            ret,
+        ) {
+            fiber.refused = Some(failure);
+        }
+        fiber
+    }
+
+    /// Goes on until it is over, has failed, or needs the host.
+    pub fn run(&mut self, machine: &mut Machine) -> Step {
+        if let Some(failure) = self.refused.take() {
+            return Step::Failed(*failure);
+        }
+        let program = machine.program.clone();
+        loop {
+            if let Some(effect) = self.queued.take() {
+                return Step::Effect(effect);
+            }
+            if let Some(value) = self.result.take() {
+                self.settle_fuel(machine);
+                return Step::Done(value);
+            }
+            match self.execute(&program, machine) {
+                Ok(Exit::Frame) => {}
+                Ok(Exit::Effect(effect)) => return Step::Effect(effect),
+                Err(failure) => {
+                    if let Err(failure) = self.unwind(&program, machine, failure) {
+                        self.settle_fuel(machine);
+                        self.stack.clear();
+                        return Step::Failed(*failure);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives the value that the host was asked for; [`run`](Self::run) goes on with it. A fiber that
+    /// asked for nothing stays as it is.
+    pub fn resume(&mut self, machine: &mut Machine, value: Value) -> Option<Step> {
+        let ret = self.pending.take()?;
+        machine.heap.note(&value);
+        let program = machine.program.clone();
+        match self.deliver(&program, machine, value, ret) {
+            Ok(None) => None,
+            Ok(Some(effect)) => Some(Step::Effect(effect)),
+            Err(failure) => match self.unwind(&program, machine, failure) {
+                Ok(()) => None,
+                Err(failure) => Some(Step::Failed(*failure)),
+            },
+        }
+    }
+
+    /// Lets what the fiber waits for fail: as if the instruction itself had.
+    pub fn fail(&mut self, machine: &mut Machine, failure: Failure) -> Option<Step> {
+        self.pending = None;
+        let program = machine.program.clone();
+        match self.unwind(&program, machine, Box::new(failure)) {
+            Ok(()) => None,
+            Err(failure) => Some(Step::Failed(*failure)),
+        }
+    }
+
+    /// Where it failed, or is: the function's name, line and column.
+    pub fn place(&self, machine: &Machine) -> Option<(String, Option<[u32; 2]>)> {
+        if let Some(place) = &self.failed_at {
+            return Some(place.clone());
+        }
+        let frame = self.frames.last()?;
+        let function = &machine.program.functions[frame.function as usize];
+        Some((
+            function.name.to_string(),
+            function.span(frame.pc.saturating_sub(1)),
+        ))
+    }
+
+    /// Looks at the limits, and lets it run until the next look.
+    pub(super) fn refuel(&mut self, machine: &mut Machine) -> Result<(), Box<Failure>> {
+        self.settle_fuel(machine);
+        machine.tick(0)?;
+        if machine.heap.is_due() {
+            machine.measure(&self.stack)?;
+        }
+        self.granted = machine.allowance();
+        self.fuel = self.granted;
+        Ok(())
+    }
+
+    fn settle_fuel(&mut self, machine: &mut Machine) {
+        let spent = u64::try_from(self.granted - self.fuel).unwrap_or(0);
+        machine.steps = machine.steps.saturating_add(spent);
+        self.granted = 0;
+        self.fuel = 0;
+    }
+}

@@ -1,0 +1,295 @@
+//! What a program shares: constants, stores, mocks, permissions, output.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Map as JsonMap, Value as Json};
+use thiserror::Error;
+
+use super::limits::Heap;
+use super::{Canceller, Failure, Fault, FaultKind, Fiber, Limits, Outcome, Stop};
+use crate::load::Program;
+use crate::natives::{Permissions, Stores};
+use crate::value::{RefKind, Reference, Sizer, Value};
+
+/// Where a program's words go.
+pub trait Output: Send {
+    /// `print` and `println`: to standard output.
+    fn print(&mut self, text: &str);
+    /// `std::log`: to standard error, a line.
+    fn log(&mut self, line: &str);
+}
+
+/// Why a call cannot begin.
+#[derive(Debug, Error, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartError {
+    /// A program without entry.
+    #[error("the program has no function `{0}` to begin with")]
+    Entry(String),
+    /// A tool that is not there.
+    #[error("tool `{0}` has no method `{1}`")]
+    Tool(String, String),
+    /// A test that is not there.
+    #[error("there is no test number {0}")]
+    Test(usize),
+}
+
+/// What replaces a model in a test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum MockAnswer {
+    Response(String),
+    Error(String),
+}
+
+/// What a program shares between all that it runs.
+pub struct Machine {
+    pub(crate) program: Arc<Program>,
+    pub(crate) globals: Vec<Value>,
+    pub(crate) stores: Stores,
+    pub(crate) mocks: HashMap<Arc<str>, MockAnswer>,
+    pub(crate) emits: Vec<(String, Value)>,
+    pub(crate) permissions: Permissions,
+    pub(crate) limits: Limits,
+    pub(crate) heap: Heap,
+    pub(crate) steps: u64,
+    pub(crate) canceller: Canceller,
+    pub(crate) output: Box<dyn Output>,
+}
+
+impl Machine {
+    /// A machine for a program.
+    pub fn new(
+        program: Arc<Program>,
+        permissions: Permissions,
+        limits: Limits,
+        output: Box<dyn Output>,
+    ) -> Self {
+        Self {
+            globals: vec![Value::Nil; program.globals.len()],
+            stores: Stores::new(&program.ir),
+            mocks: HashMap::new(),
+            emits: Vec::new(),
+            permissions,
+            limits,
+            heap: Heap::new(limits.memory),
+            steps: 0,
+            canceller: Canceller::default(),
+            output,
+            program,
+        }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Stops this machine from outside.
+    pub fn canceller(&self) -> Canceller {
+        self.canceller.clone()
+    }
+
+    /// What must run before anything else, if there is anything.
+    pub fn init(&self) -> Option<Fiber> {
+        Some(Fiber::new(
+            self,
+            self.program.function("$init")?,
+            Vec::new(),
+        ))
+    }
+
+    /// The program's entry.
+    pub fn entry(&self) -> Result<Fiber, StartError> {
+        let name = &self.program.ir.metadata.entry_point;
+        let function = self
+            .program
+            .function(name)
+            .ok_or_else(|| StartError::Entry(name.clone()))?;
+        Ok(Fiber::new(self, function, Vec::new()))
+    }
+
+    /// A function of the program, by name, such as a model's `system_prompt_fn`.
+    pub fn function(&self, name: &str, arguments: Vec<Value>) -> Result<Fiber, StartError> {
+        let function = self
+            .program
+            .function(name)
+            .ok_or_else(|| StartError::Entry(name.to_owned()))?;
+        Ok(Fiber::new(self, function, arguments))
+    }
+
+    /// A function value, such as a handler of `listen`.
+    pub fn call(&self, function: &Value, arguments: Vec<Value>) -> Outcome<Fiber> {
+        match function {
+            Value::Function(closure) => Ok(Fiber::with_captures(
+                self,
+                closure.function,
+                arguments,
+                &closure.captures,
+            )),
+            other => Err(Fault::type_error(format!(
+                "cannot call {}",
+                other.type_name()
+            ))),
+        }
+    }
+
+    /// A test, by its place in the IR.
+    pub fn test(&self, place: usize) -> Result<Fiber, StartError> {
+        let function = self
+            .program
+            .tests
+            .get(place)
+            .ok_or(StartError::Test(place))?;
+        Ok(Fiber::new(self, *function, Vec::new()))
+    }
+
+    /// A method of a tool with arguments by name, as a model calls it (§9.1): what is absent is None
+    /// or the default, a JSON integer for a `Float` becomes one.
+    pub fn tool(
+        &self,
+        tool: &str,
+        method: &str,
+        arguments: &JsonMap<String, Json>,
+    ) -> Result<Fiber, StartError> {
+        let missing = || StartError::Tool(tool.to_owned(), method.to_owned());
+        let methods = self.program.tools.get(tool).ok_or_else(missing)?;
+        let number = *methods.get(method).ok_or_else(missing)?;
+        let function = &self.program.functions[number as usize];
+        let declared = self
+            .program
+            .ir
+            .tools
+            .iter()
+            .find(|declared| declared.name == tool)
+            .and_then(|declared| {
+                declared
+                    .methods
+                    .iter()
+                    .find(|declared| declared.name.rsplit("::").next() == Some(method))
+            })
+            .ok_or_else(missing)?;
+        let mut values = Vec::with_capacity(function.arity);
+        if function.has_self {
+            values.push(Value::Ref(Arc::new(Reference {
+                kind: RefKind::Tool,
+                name: Arc::from(tool),
+            })));
+        }
+        for param in &declared.params {
+            let kind = param.kind.as_str().unwrap_or_default();
+            let given = arguments
+                .get(&param.name)
+                .filter(|json| !(json.is_null() && kind.starts_with("Option<")));
+            values.push(match given {
+                Some(json) => argument(json, kind),
+                None if param.optional => Value::Absent,
+                None if kind.starts_with("Option") => Value::None,
+                None => Value::Nil,
+            });
+        }
+        Ok(Fiber::new(self, number, values))
+    }
+
+    /// All emits so far, for `test_emits`. The host notes those that it makes itself.
+    pub fn note_emit(&mut self, channel: &str, payload: Value) {
+        self.emits.push((channel.to_owned(), payload));
+    }
+
+    /// What a test put in the place of a model: its text, or its error.
+    pub fn mock(&self, model: &str) -> Option<Result<&str, &str>> {
+        Some(match self.mocks.get(model)? {
+            MockAnswer::Response(text) => Ok(text),
+            MockAnswer::Error(text) => Err(text),
+        })
+    }
+
+    /// The stores.
+    pub fn stores(&mut self) -> &mut Stores {
+        &mut self.stores
+    }
+
+    /// The words of a program go here.
+    pub fn output(&mut self) -> &mut dyn Output {
+        &mut *self.output
+    }
+
+    pub(crate) fn tool_state(&mut self, tool: &str, field: &str) -> Outcome<&mut Value> {
+        let global = self
+            .program
+            .globals
+            .get(format!("{tool}.{field}").as_str())
+            .copied();
+        global
+            .and_then(|global| self.globals.get_mut(global as usize))
+            .ok_or_else(|| {
+                Fault::of(
+                    FaultKind::Field,
+                    format!("no field '{field}' on tool {tool}"),
+                )
+            })
+    }
+
+    /// Whether it may go on; `steps` more were made.
+    pub(crate) fn tick(&mut self, steps: u64) -> Outcome<()> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.canceller.is_cancelled() {
+            return Err(Failure::stop(Stop::Cancelled));
+        }
+        match self.limits.steps {
+            Some(limit) if self.steps >= limit => Err(Failure::stop(Stop::Steps(limit))),
+            _ => Ok(()),
+        }
+    }
+
+    /// How many steps may pass until the next tick.
+    pub(crate) fn allowance(&self) -> i64 {
+        const OFTEN: u64 = 50_000;
+        let left = self
+            .limits
+            .steps
+            .map_or(OFTEN, |limit| limit.saturating_sub(self.steps));
+        i64::try_from(left.min(OFTEN)).unwrap_or(0)
+    }
+
+    /// Measures what is held, by a fiber's registers and by what all share.
+    pub(crate) fn measure(&mut self, stack: &[Value]) -> Outcome<()> {
+        let mut sizer = Sizer::default();
+        sizer.bytes(16 * stack.len());
+        sizer.add(stack);
+        sizer.add(&self.globals);
+        sizer.add(self.emits.iter().map(|(_, payload)| payload));
+        self.stores.measure(&mut sizer);
+        self.heap.measured(sizer.total())
+    }
+}
+
+/// An argument of a model's call as the value that its parameter's type asks for.
+#[allow(clippy::cast_precision_loss)] // the nearest double
+fn argument(json: &Json, kind: &str) -> Value {
+    if let Some(inner) = kind
+        .strip_prefix("Option<")
+        .and_then(|rest| rest.strip_suffix('>'))
+    {
+        return Value::some(argument(json, inner));
+    }
+    match (Value::from_json(json), kind) {
+        (Value::Int(value), "Float") => Value::Float(value as f64),
+        (Value::Array(array), kind) => {
+            match kind
+                .strip_prefix("Array<")
+                .and_then(|rest| rest.strip_suffix('>'))
+            {
+                Some(inner) if matches!(json, Json::Array(_)) => Value::array(
+                    json.as_array()
+                        .into_iter()
+                        .flatten()
+                        .map(|item| argument(item, inner))
+                        .collect(),
+                ),
+                _ => Value::Array(array),
+            }
+        }
+        (value, _) => value,
+    }
+}

@@ -1,0 +1,64 @@
+//! Places: a local and a path into it, changed where it lies.
+
+use super::machine::Machine;
+use super::{Fault, Outcome};
+use crate::load::Step;
+use crate::value::{RefKind, Value, set_field, set_index};
+
+/// Where a changed `self` goes.
+#[derive(Debug)]
+pub(crate) struct WriteBack {
+    /// The register, counted from the bottom of the stack.
+    pub(crate) root: usize,
+    /// The call's number, which has the path.
+    pub(crate) site: u32,
+    /// The path's indexes.
+    pub(crate) keys: Vec<Value>,
+}
+
+/// The value at a path, to change.
+pub(crate) fn find<'a>(
+    machine: &'a mut Machine,
+    root: &'a mut Value,
+    path: &[Step],
+    keys: &[Value],
+) -> Outcome<&'a mut Value> {
+    let (mut value, path) = match (&*root, path) {
+        // State of a tool is the machine's.
+        (Value::Ref(reference), [Step::Field(name), rest @ ..])
+            if matches!(reference.kind, RefKind::Tool) =>
+        {
+            (machine.tool_state(&reference.name, name)?, rest)
+        }
+        _ => (root, path),
+    };
+    let mut keys = keys.iter();
+    for (place, step) in path.iter().enumerate() {
+        let last = place + 1 == path.len();
+        value = match step {
+            Step::Field(name) => {
+                existing(value, name, last)?;
+                set_field(value, name)?
+            }
+            Step::Index => {
+                // There is one key for each such step: the loader counted them.
+                let key = keys.next().cloned().unwrap_or_default();
+                if let Value::Text(text) = &key {
+                    existing(value, text, last)?;
+                }
+                set_index(value, key)?
+            }
+        };
+    }
+    Ok(value)
+}
+
+/// On the way to a place nothing is made.
+fn existing(value: &Value, key: &str, last: bool) -> Outcome<()> {
+    match value {
+        Value::Map(map) if !last && !map.contains(key) => Err(Fault::type_error(format!(
+            "cannot change a part of Nil: there is no key '{key}'"
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,123 @@
+//! Files that were not written by a compiler, or by a newer one: they are refused, never run.
+#![allow(clippy::expect_used)] // helpers of tests
+
+use haft_concerto::ir::{Function, Instruction, Module, Opcode};
+use haft_concerto::load::{self, LoadErrorKind};
+
+fn module(code: Vec<Instruction>) -> Module {
+    let mut module = Module::new("test", "test.conc");
+    module.functions.push(Function {
+        name: "main".into(),
+        module: "test".into(),
+        visibility: "private".into(),
+        params: Vec::new(),
+        return_type: "nil".into(),
+        is_async: false,
+        locals: Vec::new(),
+        instructions: code,
+        receiver: None,
+        captures: Vec::new(),
+        aliases: Vec::new(),
+    });
+    module
+}
+
+fn op(op: Opcode) -> Instruction {
+    Instruction::new(op)
+}
+
+fn refused(code: Vec<Instruction>) -> LoadErrorKind {
+    load::load(module(code)).expect_err("it is refused").kind
+}
+
+#[test]
+fn an_unknown_opcode_is_refused_where_it_stands() {
+    let json = module(vec![op(Opcode::Push), op(Opcode::Return)])
+        .to_json()
+        .replace("\"PUSH\"", "\"TELEPORT\"");
+    let error = load::load(Module::from_json(&json).expect("it reads")).expect_err("refused");
+    assert_eq!(
+        error.kind,
+        LoadErrorKind::Underflow {
+            takes: 1,
+            height: 0
+        }
+    );
+    let json = json.replace("\"RETURN\"", "\"TELEPORT\"");
+    let error = load::load(Module::from_json(&json).expect("it reads")).expect_err("refused");
+    assert_eq!((error.kind, error.place), (LoadErrorKind::Opcode, Some(0)));
+}
+
+#[test]
+fn a_jump_out_of_the_function_is_refused() {
+    assert_eq!(
+        refused(vec![op(Opcode::Jump).offset(7)]),
+        LoadErrorKind::Jump(7)
+    );
+    assert_eq!(
+        refused(vec![op(Opcode::Jump)]),
+        LoadErrorKind::Missing("offset")
+    );
+}
+
+#[test]
+fn a_constant_that_is_not_there_is_refused() {
+    assert_eq!(
+        refused(vec![op(Opcode::LoadConst).arg(3), op(Opcode::Return)]),
+        LoadErrorKind::Constant(3)
+    );
+}
+
+#[test]
+fn a_stack_that_does_not_fit_is_refused() {
+    assert_eq!(
+        refused(vec![op(Opcode::Add)]),
+        LoadErrorKind::Underflow {
+            takes: 2,
+            height: 0
+        }
+    );
+    // One way pushes, the other does not.
+    let code = vec![
+        op(Opcode::Push).arg(true),
+        op(Opcode::JumpIfTrue).offset(3),
+        op(Opcode::Push).arg(1),
+        op(Opcode::Push).arg(2),
+        op(Opcode::Return),
+    ];
+    assert!(matches!(refused(code), LoadErrorKind::Imbalance { .. }));
+    // A loop that grows.
+    let code = vec![op(Opcode::Push).arg(1), op(Opcode::Jump).offset(0)];
+    assert!(matches!(refused(code), LoadErrorKind::Imbalance { .. }));
+}
+
+#[test]
+fn members_that_an_opcode_needs_are_asked_for() {
+    assert_eq!(
+        refused(vec![op(Opcode::LoadLocal)]),
+        LoadErrorKind::Missing("name")
+    );
+    let code = vec![op(Opcode::Push), op(Opcode::PlaceSet).name("nobody")];
+    assert_eq!(refused(code), LoadErrorKind::Member("name"));
+    let code = vec![op(Opcode::BuildStruct).type_name("P").count(0).arg(5)];
+    assert_eq!(refused(code), LoadErrorKind::Member("arg"));
+    let code = vec![op(Opcode::MakeClosure).name("nobody").count(0)];
+    assert_eq!(refused(code), LoadErrorKind::Function("nobody".into()));
+    let huge = vec![op(Opcode::Push), op(Opcode::Call).argc(u32::MAX)];
+    assert!(matches!(refused(huge), LoadErrorKind::Underflow { .. }));
+}
+
+#[test]
+fn versions_that_haft_does_not_know_are_refused() {
+    let json = module(Vec::new())
+        .to_json()
+        .replace("\"0.1.0\"", "\"0.2.0\"");
+    let error = Module::from_json(&json).expect_err("it is refused");
+    assert!(error.to_string().contains("0.2.0"), "{error}");
+}
+
+#[test]
+fn code_that_is_never_reached_is_not_looked_at() {
+    let code = vec![op(Opcode::Push).arg(1), op(Opcode::Return), op(Opcode::Add)];
+    assert!(load::load(module(code)).is_ok());
+}
