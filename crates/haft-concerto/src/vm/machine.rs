@@ -54,6 +54,8 @@ pub struct Machine {
     pub(crate) heap: Heap,
     pub(crate) steps: u64,
     pub(crate) canceller: Canceller,
+    /// A buffer for texts that are put together.
+    pub(crate) scratch: String,
     pub(crate) output: Box<dyn Output>,
 }
 
@@ -75,6 +77,7 @@ impl Machine {
             heap: Heap::new(limits.memory),
             steps: 0,
             canceller: Canceller::default(),
+            scratch: String::new(),
             output,
             program,
         }

@@ -58,7 +58,7 @@ impl Fiber {
         for (place, argument) in arguments.into_iter().enumerate() {
             self.stack[base + place] = argument;
         }
-        fill(callee, &mut self.stack[base..], argc)?;
+        fill(callee, &mut self.stack[base..], argc);
         for (place, capture) in captures.iter().take(callee.captures).enumerate() {
             self.stack[base + callee.arity + place] = capture.clone();
         }
