@@ -136,6 +136,7 @@ fn printable(text: &str) -> String {
 #[derive(Clone, Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    errors: bool,
 }
 
 /// How many are kept. Whoever has more mends these first.
@@ -144,14 +145,21 @@ const MAX_KEPT: usize = 200;
 impl Diagnostics {
     /// Takes one more in.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.list.len() < MAX_KEPT || (!diagnostic.is_warning() && !self.has_errors()) {
+        let error = !diagnostic.is_warning();
+        if self.list.len() < MAX_KEPT || (error && !self.errors) {
             self.list.push(diagnostic);
         }
+        self.errors |= error;
+    }
+
+    /// Whether there are so many that no more are kept: what they say need not be found out.
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= MAX_KEPT && self.has_errors()
     }
 
     /// Whether there is an error among them.
     pub fn has_errors(&self) -> bool {
-        self.list.iter().any(|it| !it.is_warning())
+        self.errors
     }
 
     /// All of them, by their place in the program, each once.

@@ -142,6 +142,10 @@ impl Manifest {
         }
         for (name, value) in entries(&table, "mcp")? {
             let place = format!("mcp.{name}");
+            if !is_label(name) {
+                let problem = "is no valid name: letters, digits and `-`, single `_` between them, at most 24";
+                return Err(invalid(place, problem));
+            }
             let mut config = members(&place, value)?.clone();
             manifest.server(&place, &config)?;
             config.insert("type".to_owned(), "mcp".into());
@@ -241,6 +245,17 @@ impl Manifest {
         }
         Ok(())
     }
+}
+
+/// Whether a name can be the label of a server (`mcp.md`).
+pub(crate) fn is_label(name: &str) -> bool {
+    let parts_fine = name.split('_').all(|part| !part.is_empty());
+    let characters = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    name.len() <= 24
+        && name != "haft"
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && parts_fine
+        && name.chars().all(characters)
 }
 
 fn members<'t>(place: &str, value: &'t Json) -> Result<&'t Map<String, Json>, ManifestError> {
@@ -401,5 +416,6 @@ mod tests {
         assert!(wrong("[connections.a]\nprovider = \"x\"").contains("is none of openai"));
         assert!(wrong("[mcp.S]\ntransport = \"http\"").contains("`mcp.S.url` is missing"));
         assert!(wrong("[mcp.S]\n").contains("stdio, http, sse"));
+        assert!(wrong("[mcp.a__b]\nurl = \"x\"").contains("no valid name"));
     }
 }

@@ -162,6 +162,9 @@ impl Checker<'_> {
     }
 
     pub(super) fn undefined(&mut self, path: &Path) {
+        if self.diagnostics.is_full() {
+            return;
+        }
         let mut told = self.symbols.undefined(&path.text(), path.span, self.module);
         if let Some(name) = path.single() {
             let near = did_you_mean(&name.text, self.scopes.names());
@@ -176,17 +179,10 @@ impl Checker<'_> {
     }
 
     fn struct_literal(&mut self, lit: &StructLit) -> Ty {
-        for (name, value) in &lit.fields {
+        for (_, value) in &lit.fields {
             self.expr(value);
-            let same = lit
-                .fields
-                .iter()
-                .filter(|(other, _)| other.text == name.text);
-            if same.count() > 1 {
-                let text = format!("the field `{}` is given twice", name.text);
-                self.tell(Code::E011, name.span, text);
-            }
         }
+        self.twice(lit.fields.iter().map(|(name, _)| name), "field");
         let own = lit
             .path
             .single()

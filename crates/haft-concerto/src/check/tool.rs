@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{Checker, Code, Ty};
 use crate::ast::{Call, Decorator, Expr, ExprKind, Function, ItemKind, Mcp, Param, Tool};
+use crate::manifest::is_label;
 use crate::source::Span;
 use crate::symbols::Symbol;
 
@@ -292,15 +293,4 @@ impl Checker<'_> {
             self.signature(&declared.signature);
         }
     }
-}
-
-/// Whether a name can be the label of a server (`mcp.md`).
-fn is_label(name: &str) -> bool {
-    let parts_fine = name.split('_').all(|part| !part.is_empty());
-    let characters = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    name.len() <= 24
-        && name != "haft"
-        && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && parts_fine
-        && name.chars().all(characters)
 }

@@ -74,7 +74,9 @@ pub struct Symbols<'a> {
     use_spans: Vec<(usize, &'a Use)>,
     /// By `T::m`, and by `T::Trait::m`: the function that is meant, as its own path.
     aliases: HashMap<String, String>,
-    /// Traits that a type has: type, trait, module.
+    /// The same the other way round, each list in order.
+    known_as: HashMap<String, Vec<String>>,
+    /// Traits that a type has: type, trait.
     impls: Vec<(String, String)>,
 }
 
@@ -267,6 +269,11 @@ impl<'a> Symbols<'a> {
             }
         }
         self.bind_trait_defaults();
+        for (alias, target) in &self.aliases {
+            let list = self.known_as.entry(target.clone()).or_default();
+            list.push(alias.clone());
+        }
+        self.known_as.values_mut().for_each(|list| list.sort());
     }
 
     fn bind_trait_defaults(&mut self) {
@@ -290,10 +297,7 @@ impl<'a> Symbols<'a> {
 
     /// Other paths under which a function is known, in a fixed order.
     pub fn aliases_of(&self, path: &str) -> Vec<String> {
-        let own = self.aliases.iter().filter(|(_, target)| *target == path);
-        let mut list: Vec<String> = own.map(|(alias, _)| alias.clone()).collect();
-        list.sort();
-        list
+        self.known_as.get(path).cloned().unwrap_or_default()
     }
 
     /// What a path means in a module: the full path and what it stands for.
