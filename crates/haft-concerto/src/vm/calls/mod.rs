@@ -71,6 +71,35 @@ impl Fiber {
         Ok(())
     }
 
+    /// Enters a function whose arguments already lie in a row: they become its first registers.
+    fn enter_at(
+        &mut self,
+        program: &Program,
+        limits: &Limits,
+        function: u32,
+        (first, argc): (usize, usize),
+        ret: Return,
+    ) -> Outcome<()> {
+        let callee = &program.functions[function as usize];
+        if self.frames.len() >= limits.depth {
+            return Err(Failure::stop(Stop::Depth(limits.depth)));
+        }
+        if argc > callee.arity || argc < callee.required {
+            return Err(wrong_count(callee, argc));
+        }
+        if self.stack.len() < first + callee.registers {
+            self.stack.resize(first + callee.registers + 64, Value::Nil);
+        }
+        fill(callee, &mut self.stack[first..], argc);
+        self.frames.push(Frame {
+            function,
+            pc: 0,
+            base: first,
+            ret,
+        });
+        Ok(())
+    }
+
     /// Leaves the topmost frame with a value.
     pub(super) fn give_back(
         &mut self,
