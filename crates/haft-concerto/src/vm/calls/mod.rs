@@ -178,6 +178,12 @@ impl Fiber {
                 Ok(None)
             }
             Next::Effect(effect) => {
+                if let Effect::Emit {
+                    channel, payload, ..
+                } = &effect
+                {
+                    machine.note_emit(channel, payload.clone());
+                }
                 self.pending = Some(ret);
                 Ok(Some(effect))
             }
@@ -369,7 +375,7 @@ impl Fiber {
                 let first = base + usize::from(first);
                 let channel = self.stack[first].take().to_string();
                 let payload = self.stack[first + 1].take();
-                machine.emits.push((channel.clone(), payload.clone()));
+                machine.note_emit(&channel, payload.clone());
                 self.pending = Some(Return::to(first));
                 let wait = matches!(op, Op::EmitAwait { .. });
                 Ok(Some(Effect::Emit {
