@@ -1,6 +1,7 @@
 //! The machine as a host sees it: effects, fibers beside each other, limits.
 #![allow(clippy::expect_used)] // helpers of tests
 
+use haft_concerto::host::{Offline, TestOutcome};
 use haft_concerto::natives::Permissions;
 use haft_concerto::value::Value;
 use haft_concerto::vm::{Effect, Failure, Fiber, Limits, Machine, Output, Step, Stop};
@@ -234,4 +235,61 @@ fn machines_and_fibers_may_move_between_threads() {
     let machine = machine(TILL, Limits::default());
     sendable(&machine);
     sendable(&machine.entry().expect("there is a main"));
+}
+
+const TESTS: &str = r#"
+schema Verdict { pass: Bool, reason: String }
+model Judge { provider: desk, base: "small" }
+hashmap seen: HashMap<String, Int> = HashMap::new();
+fn review(text: String) -> String {
+    match Judge.execute_with_schema<Verdict>(text) {
+        Ok(v) => { emit("verdict", v.reason); if v.pass { "pass" } else { "fail" } },
+        Err(e) => "error: ${e}",
+    }
+}
+@test
+fn passing_review() {
+    mock Judge { response: "{\"pass\": true, \"reason\": \"clear\"}" }
+    seen.set("a", 1);
+    assert_eq(review("essay"), "pass");
+    let all = test_emits();
+    assert_eq(all[0].channel, "verdict");
+    assert_eq(all[0].payload, "clear");
+}
+@test("judge :: provider down")
+fn provider_down() { mock Judge { error: "503" } assert_eq(review("essay"), "error: 503"); assert_eq(seen.len(), 0); }
+@test("judge :: wrong shape")
+fn wrong_shape() { mock Judge { response: "{\"pass\": \"yes\"}" } assert(Judge.execute_with_schema<Verdict>("x").is_err(), "must not validate"); }
+@test @expect_fail("2 != 3")
+fn arithmetic_slip() { assert_eq(1 + 1, 3); }
+@test @expect_fail("something else")
+fn other_slip() { assert_eq(1 + 1, 3); }
+@test
+fn broken() { assert(false, "left on purpose"); }
+fn main() {}
+"#;
+
+#[test]
+fn tests_of_a_program_end_as_they_should() {
+    let outcomes: Vec<TestOutcome> = (0..6)
+        .map(|place| {
+            // Each has a machine of its own: nothing that one stores is there for the next.
+            let mut machine = machine(TESTS, Limits::default());
+            Offline::new(&mut machine, |_, _, _| {}).test(place)
+        })
+        .collect();
+    let failed = |text: &str| TestOutcome::Failed(text.to_owned());
+    assert_eq!(
+        outcomes,
+        [
+            TestOutcome::Passed(false),
+            TestOutcome::Passed(false),
+            TestOutcome::Passed(false),
+            TestOutcome::Passed(true),
+            failed(
+                "expected a failure with 'something else', got: unhandled error: assertion failed: 2 != 3"
+            ),
+            failed("unhandled error: assertion failed: left on purpose"),
+        ]
+    );
 }

@@ -74,7 +74,10 @@ fn changed() -> impl Strategy<Value = String> {
                     words.insert(at.index(length), word);
                 }
                 Change::Swap(a, b) => words.swap(a.index(length), b.index(length)),
-                Change::Copy(a, b) => words[b.index(length)] = words[a.index(length)].clone(),
+                Change::Copy(a, b) => {
+                    let word = words[a.index(length)].clone();
+                    words[b.index(length)] = word;
+                }
             }
         }
         words.join(" ")

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use haft_concerto::host::Offline;
@@ -37,18 +38,15 @@ fn run(text: &str) -> String {
     let emitted = printed.clone();
     let mut host = Offline::new(&mut machine, move |_, channel, payload| {
         if !channel.starts_with("pipeline:") {
-            emitted
-                .0
-                .lock()
-                .unwrap()
-                .push_str(&format!("[emit:{channel}] {payload}\n"));
+            let mut out = emitted.0.lock().unwrap();
+            writeln!(out, "[emit:{channel}] {payload}").unwrap();
         }
     });
     let ended = host.run();
     drop(host);
     let mut text = printed.0.lock().unwrap().clone();
     if let Err(error) = ended {
-        text.push_str(&format!("runtime error: {error}\n"));
+        writeln!(text, "runtime error: {error}").unwrap();
     }
     text
 }

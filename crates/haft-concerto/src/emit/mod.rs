@@ -1,5 +1,5 @@
 //! A checked program to IR (concerto.md §13, §14). What each instruction takes and leaves, and how
-//! names, places, loops and patterns are written, is told in [`ir`](crate::ir).
+//! names, places, loops and patterns are written, is told in [`crate::ir`].
 
 mod body;
 mod call;

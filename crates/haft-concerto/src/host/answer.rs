@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use crate::load::Program;
+use crate::ir::Schema;
 use crate::value::{Struct, StructDef, Value};
+use crate::vm::Machine;
 
 /// The struct that an answer is, or what is wrong with it.
-pub fn read_answer(program: &Program, schema: &str, text: &str) -> Result<Value, Vec<String>> {
+pub fn read_answer(machine: &mut Machine, schema: &str, text: &str) -> Result<Value, Vec<String>> {
+    let program = Arc::clone(machine.program());
     let json: Json = serde_json::from_str(text.trim())
         .map_err(|error| vec![format!("invalid JSON: {error}")])?;
     let Some(declared) = program
@@ -24,7 +26,7 @@ pub fn read_answer(program: &Program, schema: &str, text: &str) -> Result<Value,
     if !errors.is_empty() {
         return Err(errors);
     }
-    Ok(build(program, schema, &declared.json_schema, &json))
+    Ok(build(machine, declared, &json))
 }
 
 /// The errors of a value against the part of JSON Schema that schemas are lowered to. Names of Concerto
@@ -142,13 +144,18 @@ fn kind_of(value: &Json) -> &'static str {
 
 /// The struct of a valid answer: declared fields in their order; absent ones read as nil. Members that
 /// nobody declared are left out.
-fn build(program: &Program, name: &str, schema: &Json, json: &Json) -> Value {
+fn build(machine: &mut Machine, declared: &Schema, json: &Json) -> Value {
+    let (name, schema) = (&declared.name, &declared.json_schema);
+    let program = Arc::clone(machine.program());
     let Json::Object(members) = json else {
         return Value::from_json(json);
     };
     let properties = schema.get("properties").and_then(Json::as_object);
-    let declared = program.types.get(name).filter(|def| !def.fields.is_empty());
-    let mut def = declared.map_or_else(
+    let shape = program
+        .types
+        .get(name.as_str())
+        .filter(|def| !def.fields.is_empty());
+    let mut def = shape.map_or_else(
         || {
             let names = properties.into_iter().flatten();
             StructDef::new(
@@ -169,9 +176,11 @@ fn build(program: &Program, name: &str, schema: &Json, json: &Json) -> Value {
             match members.get(&**field) {
                 Some(Json::Null) => Value::Nil,
                 Some(member) => typed(member, property),
-                None => property
-                    .and_then(|property| property.get("default"))
-                    .map_or(Value::Absent, Value::from_json),
+                None => {
+                    let own = declared.fields.iter().find(|own| *own.name == **field);
+                    own.and_then(|own| own.default_fn.as_deref())
+                        .map_or(Value::Absent, |default| machine.default_value(default))
+                }
             }
         })
         .collect();

@@ -63,6 +63,7 @@ impl<'a> Offline<'a> {
 
     /// Runs a test, on a machine that nothing else has used.
     pub fn test(&mut self, place: usize) -> TestOutcome {
+        self.machine.keep_emits();
         let program = Arc::clone(self.machine.program());
         let Some(test) = program.ir().tests.get(place) else {
             return TestOutcome::Failed(format!("there is no test number {place}"));
@@ -165,7 +166,7 @@ impl<'a> Offline<'a> {
                     ("model", Value::text(model)),
                 ],
             ),
-            Some(schema) => match read_answer(&program, schema, &text) {
+            Some(schema) => match read_answer(self.machine, schema, &text) {
                 Ok(value) => value,
                 Err(errors) => {
                     return refused(&format!(

@@ -51,15 +51,20 @@ pub(super) const ALL: &[Native] = &[
         }
     }),
     Native::new("test_emits", (0, 0), |context, _| {
-        let emits = context.machine.emits.iter().map(|(channel, payload)| {
-            Value::record(
-                "Emit",
-                vec![
-                    ("channel", Value::from(channel.as_str())),
-                    ("payload", payload.clone()),
-                ],
-            )
-        });
+        let emits = context
+            .machine
+            .emits
+            .iter()
+            .flatten()
+            .map(|(channel, payload)| {
+                Value::record(
+                    "Emit",
+                    vec![
+                        ("channel", Value::from(channel.as_str())),
+                        ("payload", payload.clone()),
+                    ],
+                )
+            });
         give(Value::array(emits.collect()))
     }),
     Native::new("ToolError::new", (1, 1), |_, a| {

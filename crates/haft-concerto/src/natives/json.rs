@@ -1,7 +1,5 @@
 //! `std::json`.
 
-use std::sync::Arc;
-
 use super::{Context, Native, give, text_of};
 use crate::host;
 use crate::value::Value;
@@ -39,8 +37,7 @@ fn parse_as(context: &mut Context<'_>, text: &Value) -> Outcome<Reply> {
             "parse_as needs a schema: `parse_as<S>(text)`",
         ));
     };
-    let program = Arc::clone(&context.machine.program);
     give(Value::result(
-        host::read_answer(&program, schema, text).map_err(|errors| errors.join("; ")),
+        host::read_answer(context.machine, schema, text).map_err(|errors| errors.join("; ")),
     ))
 }

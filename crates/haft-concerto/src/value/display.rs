@@ -51,12 +51,34 @@ impl Value {
     pub fn display_into(&self, out: &mut String) {
         match self {
             Self::Text(text) => out.push_str(text),
+            Self::Int(value) => push_int(*value, out),
             // Writing to a String does not fail.
             other => {
                 let _ = write!(out, "{other}");
             }
         }
     }
+}
+
+/// The digits of an Int, without the ways of formatting: most of what programs put together is text
+/// and whole numbers.
+fn push_int(value: i64, out: &mut String) {
+    let mut digits = ['0'; 20];
+    let mut rest = value.unsigned_abs();
+    let mut from = digits.len();
+    loop {
+        from -= 1;
+        // A digit is below 10.
+        digits[from] = char::from(b'0' + u8::try_from(rest % 10).unwrap_or(0));
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push('-');
+    }
+    out.extend(&digits[from..]);
 }
 
 fn write_value(value: &Value, f: &mut dyn Write, depth: usize) -> fmt::Result {
@@ -160,4 +182,18 @@ fn write_wrapped(name: &str, inner: &Value, f: &mut dyn Write, depth: usize) -> 
     write!(f, "{name}(")?;
     write_value(inner, f, depth + 1)?;
     f.write_char(')')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::push_int;
+
+    #[test]
+    fn ints_are_written_as_the_formatter_writes_them() {
+        for value in [0, 7, -7, 10, -10, 1_234_567_890, i64::MAX, i64::MIN] {
+            let mut out = String::from("x");
+            push_int(value, &mut out);
+            assert_eq!(out, format!("x{value}"));
+        }
+    }
 }

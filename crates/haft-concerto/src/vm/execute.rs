@@ -361,9 +361,8 @@ impl Fiber {
                     } => {
                         let callee = &program.functions[number as usize];
                         let argc = usize::from(argc);
-                        if argc != callee.arity {
-                            let window = &mut regs[usize::from(first)..];
-                            attempt!(frames, pc, fill(callee, window, argc));
+                        if argc > callee.arity || argc < callee.required {
+                            attempt!(frames, pc, Err(super::calls::wrong_count(callee, argc)));
                         }
                         save(frames, pc);
                         let new = base + usize::from(first);
@@ -379,6 +378,10 @@ impl Fiber {
                         let needed = new + callee.registers;
                         if self.stack.len() < needed {
                             self.stack.resize(needed + 64, Value::Nil);
+                        }
+                        if argc < callee.arity {
+                            // Behind the caller's own registers, perhaps.
+                            fill(callee, &mut self.stack[new..], argc);
                         }
                         self.fuel -= 4;
                         if self.fuel < 0 || machine.heap.is_due() {

@@ -48,12 +48,17 @@ pub struct Machine {
     pub(crate) globals: Vec<Value>,
     pub(crate) stores: Stores,
     pub(crate) mocks: HashMap<Arc<str>, MockAnswer>,
-    pub(crate) emits: Vec<(String, Value)>,
+    /// All emits so far, if they are kept.
+    pub(crate) emits: Option<Vec<(String, Value)>>,
     pub(crate) permissions: Permissions,
     pub(crate) limits: Limits,
     pub(crate) heap: Heap,
     pub(crate) steps: u64,
     pub(crate) canceller: Canceller,
+    /// How many defaults are being computed within each other.
+    nesting: usize,
+    /// A buffer for texts that are put together.
+    pub(crate) scratch: String,
     pub(crate) output: Box<dyn Output>,
 }
 
@@ -69,12 +74,14 @@ impl Machine {
             globals: vec![Value::Nil; program.globals.len()],
             stores: Stores::new(&program.ir),
             mocks: HashMap::new(),
-            emits: Vec::new(),
+            emits: None,
             permissions,
             limits,
             heap: Heap::new(limits.memory),
             steps: 0,
             canceller: Canceller::default(),
+            nesting: 0,
+            scratch: String::new(),
             output,
             program,
         }
@@ -191,9 +198,16 @@ impl Machine {
         Ok(Fiber::new(self, number, values))
     }
 
-    /// All emits so far, for `test_emits`. The host notes those that it makes itself.
+    /// Keeps all emits from now on, for `test_emits`. A program that runs for long must not.
+    pub fn keep_emits(&mut self) {
+        self.emits.get_or_insert_default();
+    }
+
+    /// Notes an emit that the host makes itself, such as `model:log`.
     pub fn note_emit(&mut self, channel: &str, payload: Value) {
-        self.emits.push((channel.to_owned(), payload));
+        if let Some(emits) = &mut self.emits {
+            emits.push((channel.to_owned(), payload));
+        }
     }
 
     /// What a test put in the place of a model: its text, or its error.
@@ -202,6 +216,25 @@ impl Machine {
             MockAnswer::Response(text) => Ok(text),
             MockAnswer::Error(text) => Err(text),
         })
+    }
+
+    /// What a default of a schema's field is: the value of a function without parameters. One that
+    /// fails or waits for the host is nil.
+    pub(crate) fn default_value(&mut self, function: &str) -> Value {
+        const DEEPEST: usize = 16;
+        let Ok(mut fiber) = self.function(function, Vec::new()) else {
+            return Value::Nil;
+        };
+        if self.nesting >= DEEPEST {
+            return Value::Nil;
+        }
+        self.nesting += 1;
+        let step = fiber.run(self);
+        self.nesting -= 1;
+        match step {
+            super::Step::Done(value) => value,
+            _ => Value::Nil,
+        }
     }
 
     /// The stores.
@@ -258,7 +291,8 @@ impl Machine {
         sizer.bytes(16 * stack.len());
         sizer.add(stack);
         sizer.add(&self.globals);
-        sizer.add(self.emits.iter().map(|(_, payload)| payload));
+        let emits = self.emits.iter().flatten();
+        sizer.add(emits.map(|(_, payload)| payload));
         self.stores.measure(&mut sizer);
         self.heap.measured(sizer.total())
     }

@@ -84,17 +84,9 @@ pub(super) fn fetch(regs: &mut [Value], locals: usize, src: Reg) -> Value {
     }
 }
 
-/// Marks the parameters that were left out.
-pub(super) fn fill(
-    callee: &crate::load::Function,
-    window: &mut [Value],
-    argc: usize,
-) -> Outcome<()> {
-    if argc > callee.arity || argc < callee.required {
-        return Err(super::calls::wrong_count(callee, argc));
-    }
+/// Marks the parameters that were left out, at the beginning of a callee's registers.
+pub(super) fn fill(callee: &crate::load::Function, window: &mut [Value], argc: usize) {
     for register in window.iter_mut().take(callee.arity).skip(argc) {
         *register = Value::Absent;
     }
-    Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::machine::{Machine, MockAnswer};
 use super::operand::fetch;
 use super::{Failure, Fault, Outcome, place};
-use crate::load::{Mock, Op, Program, Test};
+use crate::load::{Mock, Op, Program, Step, Test};
 use crate::value::{
     Boxed, Closure, Enum, Map, Range, RefKind, Struct, Text, Value, compare, get_field, set_field,
     set_index, slice_from,
@@ -52,6 +52,15 @@ pub(super) fn operate(
         }
         Op::PlaceSet { base, root, site } => {
             let site = &program.sites[site as usize];
+            // `a[i] = v`, by far the most frequent.
+            if let ([Step::Index], None) = (site.path.as_slice(), site.operator) {
+                let (key, value) = (regs[at(base)].take(), regs[at(base) + 1].take());
+                if matches!(regs[at(root)], Value::Map(_)) {
+                    machine.heap.charge(32 + key_size(&key))?;
+                }
+                *set_index(&mut regs[at(root)], key)? = value;
+                return Ok(());
+            }
             let count = indexes(&site.path);
             let keys: Vec<Value> = regs[at(base)..at(base) + count]
                 .iter_mut()
@@ -99,13 +108,18 @@ pub(super) fn operate(
         }
         Op::BuildString { base, count } => {
             let row = &mut regs[at(base)..at(base) + count as usize];
-            let mut text = String::new();
+            // One buffer for all: what is short ends in the value itself.
+            let mut text = std::mem::take(&mut machine.scratch);
+            text.clear();
             for part in row {
                 part.display_into(&mut text);
                 *part = Value::Nil;
             }
             machine.heap.charge(text.len())?;
-            regs[at(base)] = Value::text(text);
+            regs[at(base)] = Value::from(text.as_str());
+            if text.capacity() <= 4096 {
+                machine.scratch = text;
+            }
         }
         Op::BuildStruct { base, site } => {
             let site = &program.structs[site as usize];
@@ -302,9 +316,9 @@ pub(super) fn operate(
 }
 
 /// How many indexes a path has.
-pub(super) fn indexes(path: &[crate::load::Step]) -> usize {
+pub(super) fn indexes(path: &[Step]) -> usize {
     path.iter()
-        .filter(|step| matches!(step, crate::load::Step::Index))
+        .filter(|step| matches!(step, Step::Index))
         .count()
 }
 
@@ -312,5 +326,13 @@ fn key(value: Value) -> Text {
     match value {
         Value::Text(text) => text,
         other => Text::from(other.to_string()),
+    }
+}
+
+/// What a key holds beside the map.
+fn key_size(key: &Value) -> usize {
+    match key {
+        Value::Text(text) => text.len(),
+        _ => 0,
     }
 }

@@ -69,8 +69,11 @@ impl<'a> Translator<'a> {
     ) -> Result<Vec<u32>, (usize, LoadErrorKind)> {
         let mut target = vec![false; code.len() + 1];
         for (place, instruction) in code.iter().enumerate() {
-            if let (Some(offset), Some(_)) = (instruction.offset, &flow[place]) {
-                target[offset as usize] = true;
+            // Instructions that do not jump may say anything.
+            if let (Some(offset), Some(_)) = (instruction.offset, &flow[place])
+                && let Some(target) = target.get_mut(offset as usize)
+            {
+                *target = true;
             }
         }
         let mut starts = vec![0; code.len() + 1];

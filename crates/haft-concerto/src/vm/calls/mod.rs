@@ -58,7 +58,7 @@ impl Fiber {
         for (place, argument) in arguments.into_iter().enumerate() {
             self.stack[base + place] = argument;
         }
-        fill(callee, &mut self.stack[base..], argc)?;
+        fill(callee, &mut self.stack[base..], argc);
         for (place, capture) in captures.iter().take(callee.captures).enumerate() {
             self.stack[base + callee.arity + place] = capture.clone();
         }
@@ -66,6 +66,35 @@ impl Fiber {
             function,
             pc: 0,
             base,
+            ret,
+        });
+        Ok(())
+    }
+
+    /// Enters a function whose arguments already lie in a row: they become its first registers.
+    fn enter_at(
+        &mut self,
+        program: &Program,
+        limits: &Limits,
+        function: u32,
+        (first, argc): (usize, usize),
+        ret: Return,
+    ) -> Outcome<()> {
+        let callee = &program.functions[function as usize];
+        if self.frames.len() >= limits.depth {
+            return Err(Failure::stop(Stop::Depth(limits.depth)));
+        }
+        if argc > callee.arity || argc < callee.required {
+            return Err(wrong_count(callee, argc));
+        }
+        if self.stack.len() < first + callee.registers {
+            self.stack.resize(first + callee.registers + 64, Value::Nil);
+        }
+        fill(callee, &mut self.stack[first..], argc);
+        self.frames.push(Frame {
+            function,
+            pc: 0,
+            base: first,
             ret,
         });
         Ok(())
@@ -149,6 +178,12 @@ impl Fiber {
                 Ok(None)
             }
             Next::Effect(effect) => {
+                if let Effect::Emit {
+                    channel, payload, ..
+                } = &effect
+                {
+                    machine.note_emit(channel, payload.clone());
+                }
                 self.pending = Some(ret);
                 Ok(Some(effect))
             }
@@ -340,7 +375,7 @@ impl Fiber {
                 let first = base + usize::from(first);
                 let channel = self.stack[first].take().to_string();
                 let payload = self.stack[first + 1].take();
-                machine.emits.push((channel.clone(), payload.clone()));
+                machine.note_emit(&channel, payload.clone());
                 self.pending = Some(Return::to(first));
                 let wait = matches!(op, Op::EmitAwait { .. });
                 Ok(Some(Effect::Emit {

@@ -32,13 +32,17 @@ impl Fiber {
     ) -> Outcome<Option<Effect>> {
         let site = &program.sites[site as usize];
         if let Some(function) = user_method(site, &self.stack[first]) {
-            let arguments = self.row(first, argc + 1);
-            let arguments = by_name(&program.functions[function as usize], site, arguments)?;
             let ret = Return::to(first);
             self.fuel -= 4;
             if self.fuel < 0 || machine.heap.is_due() {
                 self.refuel(machine)?;
             }
+            if site.names.is_empty() {
+                self.enter_at(program, &machine.limits, function, (first, argc + 1), ret)?;
+                return Ok(None);
+            }
+            let arguments = self.row(first, argc + 1);
+            let arguments = by_name(&program.functions[function as usize], site, arguments)?;
             self.enter(program, &machine.limits, function, arguments, &[], ret)?;
             return Ok(None);
         }
@@ -104,8 +108,6 @@ impl Fiber {
             // Moved out, so that the method changes it and no copy of it.
             let receiver = slot.take();
             self.stack[root] = object;
-            let mut arguments = vec![receiver];
-            arguments.extend(self.row(after, argc));
             let back = Continuation::WriteBack(WriteBack {
                 root,
                 site: number,
@@ -116,12 +118,29 @@ impl Fiber {
                 dst: first,
                 then: Some(Box::new(back)),
             };
-            if arguments.len() > callee.arity || arguments.len() < callee.required {
-                let failure = wrong_count(callee, arguments.len());
-                self.restore(program, machine, ret, arguments.swap_remove(0));
-                return Err(failure);
+            if argc + 1 > callee.arity || site.names.is_empty() && argc + 1 < callee.required {
+                self.restore(program, machine, ret, receiver);
+                return Err(wrong_count(callee, argc + 1));
             }
-            let arguments = by_name(callee, site, arguments)?;
+            if site.names.is_empty() && self.frames.len() < machine.limits.depth {
+                for place in (0..argc).rev() {
+                    self.stack[first + 1 + place] = self.stack[after + place].take();
+                }
+                self.stack[first] = receiver;
+                self.fuel -= 4;
+                self.enter_at(program, &machine.limits, function, (first, argc + 1), ret)?;
+                return Ok(None);
+            }
+            let mut arguments = vec![receiver.clone()];
+            arguments.extend(self.row(after, argc));
+            let arguments = match by_name(callee, site, arguments) {
+                Ok(arguments) => arguments,
+                Err(failure) => {
+                    self.restore(program, machine, ret, receiver);
+                    return Err(failure);
+                }
+            };
+            drop(receiver);
             self.enter(program, &machine.limits, function, arguments, &[], ret)?;
             return Ok(None);
         }
