@@ -403,7 +403,7 @@ async fn open(model: Arc<dyn Model>, request: ModelRequest) -> Result<ModelStrea
     opening.await.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
-fn panicked(panic: &(dyn std::any::Any + Send)) -> ModelError {
+pub(crate) fn panicked(panic: &(dyn std::any::Any + Send)) -> ModelError {
     let words = format!("the adapter panicked: {}", panic_text(panic));
     ModelError::new(ModelErrorKind::Protocol, words)
 }

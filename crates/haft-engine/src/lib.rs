@@ -26,6 +26,7 @@ mod feedback;
 mod loop_report;
 mod machine;
 mod moment;
+mod once;
 mod one_shot;
 mod options;
 mod outcome;
@@ -53,6 +54,7 @@ pub use machine::{
     Effect, Executed, Input, Machine, ResumeError, Runner, Ticket, VisibilityExpansionRequired,
 };
 pub use moment::Moment;
+pub use once::{Asked, ask_once, may_ask_once};
 pub use one_shot::{ToolCallReply, execute, execute_bound, execute_in, tool_call};
 pub use options::LoopOptions;
 pub use outcome::{

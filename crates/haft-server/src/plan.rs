@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_core::{
-    Cancel, Conversation, Item, Model, ModelOptions, Owner, Streaming, SuspendAlways, ToolContext,
+    Cancel, Conversation, Item, Model, ModelOptions, ModelRequest, Owner, Streaming, SuspendAlways,
+    ToolContext,
 };
-use haft_engine::{LoopOptions, OnMismatch, Run, Session};
+use haft_engine::{LoopOptions, OnMismatch, Run, Session, may_ask_once};
 use haft_mcp::CallLog;
 use haft_models::pool::Witness;
 
@@ -271,6 +273,26 @@ impl Plan {
         let records: Vec<Record> = records.collect();
         let expanded = expand(&records, &self.toolkit, self.takes_images)?;
         Ok(expanded.items.into())
+    }
+
+    /// The one request of a run without tools; none where there may be more to it.
+    pub(crate) fn plain_request(&self, conversation: &Conversation) -> Option<ModelRequest> {
+        let is_plain = self.toolkit.is_empty()
+            && self.opening.is_empty()
+            && self.queued.is_empty()
+            && !matches!(self.format, TextFormat::JsonSchema { .. })
+            && may_ask_once(&self.options, conversation);
+        is_plain.then(|| ModelRequest {
+            instructions: self.instructions.as_deref().map(Into::into),
+            conversation: conversation.clone(),
+            options: self.model_options.clone(),
+            ..ModelRequest::default()
+        })
+    }
+
+    /// How long one request to the model may take.
+    pub(crate) fn request_timeout(&self) -> Duration {
+        self.options.request_timeout
     }
 
     /// A run of it that goes on from here.

@@ -19,6 +19,7 @@ mod hostile;
 mod journal;
 mod later;
 mod limits;
+mod once;
 mod one_shot;
 mod parallel;
 mod picking;

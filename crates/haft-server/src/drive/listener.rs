@@ -78,6 +78,17 @@ impl Listener {
         }
     }
 
+    /// Whether nobody hears anything before the response is over.
+    pub(super) fn hears_only_the_end(&self) -> bool {
+        matches!(
+            self,
+            Self::Follower {
+                wants_events: false,
+                ..
+            }
+        )
+    }
+
     pub(super) fn durable(&self) -> Option<&Durable> {
         match self {
             Self::Live(durable) => Some(durable),

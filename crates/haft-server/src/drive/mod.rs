@@ -2,6 +2,7 @@
 
 mod follower;
 mod listener;
+mod once;
 mod place;
 mod unheard;
 
@@ -220,6 +221,11 @@ impl Job {
                 ControlFlow::Continue(compacted) => (conversation, usage) = compacted,
                 ControlFlow::Break(ran) => return Ok(ran),
             }
+        }
+        if listener.hears_only_the_end()
+            && let Some(used) = self.ask_once(&conversation).await
+        {
+            return Ok(Ran::Ended(End::Completed, usage + used));
         }
         let in_front = self.translator.finished_items();
         for _ in 0..MAX_SHORTENINGS {

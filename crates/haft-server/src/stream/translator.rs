@@ -14,7 +14,7 @@ use crate::wire::{ResponseResource, ResponseStatus};
 use super::answer::{Answer, Closed, Placing as _, ShownCall};
 use super::behind::{Behind, Invoked};
 use super::event::{WireEvent, Writer};
-use super::items::{self, HostedCall, Piece, Place, Shown};
+use super::items::{self, HostedCall, OpenItem, Opening, Piece, Place, Shown};
 use super::output::{Keeping, Output};
 use super::searching::Search;
 use super::snapshot::Snapshot;
@@ -122,6 +122,22 @@ impl Translator {
             self.write_response(&["response.created", "response.in_progress"]);
         }
         self.writer.take()
+    }
+
+    /// Takes in thoughts and messages of the model that are whole, as the one answer of a response.
+    pub(crate) fn take_answer(&mut self, items: &[Item]) {
+        for item in items {
+            let (opening, prefix) = match item {
+                Item::Reasoning(_) => (Opening::Reasoning, "rs"),
+                _ => (Opening::Message, "msg"),
+            };
+            let place = self.output.place(item.id(), prefix);
+            let at = place.output_index;
+            let open = OpenItem::open(place, opening, &mut self.writer);
+            let item = open.close(Some(item), ItemStatus::Completed, &mut self.writer);
+            self.output.items[at] = Some(item);
+        }
+        self.has_answer = true;
     }
 
     pub(crate) fn resource(&self) -> &ResponseResource {

@@ -196,6 +196,11 @@ impl Toolkit {
         })
     }
 
+    /// Whether the model can call nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.binding.is_empty() && self.first_choice.is_none()
+    }
+
     /// Takes calls of the history for loaded tools, where they are held back without a word: a client that
     /// keeps the conversation by itself has nothing else that tells of it.
     pub(crate) fn load_called<'c>(&mut self, names: impl Iterator<Item = &'c str>) {

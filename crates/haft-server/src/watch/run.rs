@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_core::{
-    CallOutput, ContentPart, Conversation, FinishReason, Item, Model, Owner, ToolCall, Usage,
+    CallOutput, ContentPart, Conversation, FinishReason, Item, Model, ModelResponse, Owner,
+    ToolCall, Usage,
 };
 use haft_engine::{End, EventKind, FailedReason, Outcome, RunEvent};
 use haft_models::pool::Witness;
@@ -67,6 +68,8 @@ pub(crate) struct RunWatch {
     awaits_turn: bool,
     /// Whether the answer of this turn calls something.
     calls: bool,
+    /// Whether the request that the next turn begins with was noted when it was sent.
+    has_asked: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +95,7 @@ impl RunWatch {
             awaits_first: true,
             awaits_turn: false,
             calls: false,
+            has_asked: false,
         }
     }
 
@@ -136,12 +140,7 @@ impl RunWatch {
                 self.calls |= matches!(item, Item::FunctionCall(_));
                 self.spans.said(item);
             }
-            EventKind::TurnStarted { .. } => {
-                self.model.requests.inc();
-                self.awaits_turn = true;
-                self.calls = false;
-                self.recorder.asked(at, event.attempt > 1);
-            }
+            EventKind::TurnStarted { .. } => self.turn_started(at, event.attempt > 1),
             EventKind::RequestRetried {
                 error_kind,
                 delay_ms,
@@ -156,17 +155,12 @@ impl RunWatch {
                 model,
                 response_id,
             } => {
-                self.model.turns.inc();
-                if let Some(usage) = usage {
-                    self.model.used(usage);
-                }
-                self.recorder.answered(&Answer {
+                let answer = Answer {
                     finish: finish_word(*finish, self.calls),
                     usage: usage.as_ref(),
                     model: model.as_deref(),
-                });
-                self.spans.answer_is(response_id.as_deref());
-                self.close_attempt(at, None, None);
+                };
+                self.answer_finished(&answer, response_id.as_deref(), at);
             }
             EventKind::AnswerDiscarded { .. } => self.recorder.discarded(),
             EventKind::ToolCallsRequested { calls } => {
@@ -196,6 +190,48 @@ impl RunWatch {
             }
             _ => {}
         }
+    }
+
+    /// The model is asked without a loop around it. One that follows all the same does not ask again.
+    pub(crate) fn asks(&mut self) {
+        self.turn_started(epoch_seconds(), false);
+        self.has_asked = true;
+    }
+
+    /// It has answered, and that was all.
+    pub(crate) fn answered(&mut self, response: &ModelResponse) {
+        let at = epoch_seconds();
+        self.note_failovers();
+        self.first_token(at);
+        for item in &response.items {
+            self.spans.said(item);
+        }
+        let answer = Answer {
+            finish: finish_word(response.finish, false),
+            usage: response.usage.as_ref(),
+            model: response.model.as_deref(),
+        };
+        self.answer_finished(&answer, response.response_id.as_deref(), at);
+    }
+
+    fn turn_started(&mut self, timestamp: f64, is_repeated: bool) {
+        if std::mem::take(&mut self.has_asked) {
+            return;
+        }
+        self.model.requests.inc();
+        self.awaits_turn = true;
+        self.calls = false;
+        self.recorder.asked(timestamp, is_repeated);
+    }
+
+    fn answer_finished(&mut self, answer: &Answer<'_>, response_id: Option<&str>, timestamp: f64) {
+        self.model.turns.inc();
+        if let Some(usage) = answer.usage {
+            self.model.used(usage);
+        }
+        self.recorder.answered(answer);
+        self.spans.answer_is(response_id);
+        self.close_attempt(timestamp, None, None);
     }
 
     /// Backends that failed before the one that answers.

@@ -23,6 +23,7 @@ mod plain;
 mod raw;
 mod resuming;
 mod searching;
+mod short_way;
 mod state;
 mod stopping;
 mod streaming;

@@ -5,7 +5,7 @@ mod exposition;
 mod metrics;
 mod otlp;
 mod secrets;
-mod traces;
+pub(crate) mod traces;
 
 use std::io;
 use std::sync::{Arc, Mutex};

@@ -10,13 +10,13 @@ use std::time::Duration;
 use crate::support::{Served, Setup, function, serve};
 use crate::tools::echo;
 
-async fn trace_of(server: &Served, id: &Value) -> Value {
+pub(crate) async fn trace_of(server: &Served, id: &Value) -> Value {
     let id = id.as_str().unwrap();
     server.get(&format!("/responses/{id}/trace")).await.ok()
 }
 
 /// The same without what differs from run to run.
-fn settled(mut trace: Value) -> Value {
+pub(crate) fn settled(mut trace: Value) -> Value {
     fn settle(value: &mut Value, key: &str) {
         match value {
             Value::Object(members) => {
