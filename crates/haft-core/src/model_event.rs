@@ -13,8 +13,8 @@ use crate::usage::Usage;
 /// One piece of an answer.
 ///
 /// An answer is a list of items. `index` says which item a piece belongs to; deltas are for whoever
-/// watches, [`ItemDone`](Self::ItemDone) carries the whole item and is what counts. Items may be
-/// written at the same time and finished in any order.
+/// watches, [`ItemDone`](Self::ItemDone) carries the whole item and is what counts. Items begin in
+/// the order of their places; they may be written at the same time and finished in any order.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ModelEvent {

@@ -42,7 +42,7 @@ pub(crate) struct Plan {
     pub(crate) truncation: Truncation,
     pub(crate) cancel: Cancel,
     instructions: Option<String>,
-    toolkit: Toolkit,
+    toolkit: Arc<Toolkit>,
     options: LoopOptions,
     model_options: ModelOptions,
     is_parallel: bool,
@@ -91,13 +91,16 @@ impl Plan {
             unsaid: context.unsaid(),
         };
         check_count(&ingredients, app.options.limits.max_tools, request)?;
-        let mut toolkit = Toolkit::build(&ingredients)?;
+        let mut toolkit = Toolkit::of(&ingredients)?;
         let records = context.pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
         let takes_images = entry.model.capabilities().image_input;
-        let expanded = expand(&records, &toolkit, takes_images)?;
+        let expanded = expand(&records, &*toolkit, takes_images)?;
         verify(&expanded.answered(), &records)?;
-        toolkit.load_called(calls(&expanded));
+        // Where it is shared, there is nothing to load.
+        if let Some(toolkit) = Arc::get_mut(&mut toolkit) {
+            toolkit.load_called(calls(&expanded));
+        }
         let questions = app.keys.question_ids(caller.owner.as_str());
         let questions = questions.at(request.tools.iter().chain(&loaded).filter_map(place_of));
         let allowed = allowed(&expanded, &toolkit, &questions)?;
@@ -271,7 +274,7 @@ impl Plan {
     pub(crate) fn conversation_of(&self, pieces: &[Piece]) -> Result<Conversation, ApiError> {
         let records = pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
-        let expanded = expand(&records, &self.toolkit, self.takes_images)?;
+        let expanded = expand(&records, &*self.toolkit, self.takes_images)?;
         Ok(expanded.items.into())
     }
 

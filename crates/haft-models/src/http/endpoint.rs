@@ -1,6 +1,7 @@
 //! Where a provider is, and what it is told about who asks.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
@@ -19,8 +20,11 @@ use super::{Redactor, Secret};
 #[derive(Clone)]
 pub struct Endpoint {
     base: Url,
+    is_local: bool,
     headers: HeaderMap,
     secrets: Vec<Secret>,
+    /// The first address that was asked for, by its path: an adapter asks for it again and again.
+    asked: OnceLock<(String, Url)>,
 }
 
 impl Endpoint {
@@ -50,9 +54,11 @@ impl Endpoint {
             .map(|(_, value)| Secret::new(value))
             .collect();
         Ok(Self {
+            is_local: is_local(&base),
             base,
             headers: HeaderMap::new(),
             secrets,
+            asked: OnceLock::new(),
         })
     }
 
@@ -82,6 +88,16 @@ impl Endpoint {
 
     /// The address of something below the base address. The base's query stays.
     pub fn url(&self, path: &str) -> Url {
+        let asked = self
+            .asked
+            .get_or_init(|| (path.to_owned(), self.below(path)));
+        match asked {
+            (asked, url) if asked == path => url.clone(),
+            _ => self.below(path),
+        }
+    }
+
+    fn below(&self, path: &str) -> Url {
         let mut url = self.base.clone();
         let base = self.base.path().trim_end_matches('/');
         url.set_path(&format!("{base}/{}", path.trim_start_matches('/')));
@@ -110,11 +126,15 @@ impl Endpoint {
 
     /// Whether it is on this very machine.
     pub(super) fn is_local(&self) -> bool {
-        let host = self.base.host_str().unwrap_or_default();
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let by_number = |address: std::net::IpAddr| address.is_loopback();
-        host == "localhost" || host.ends_with(".localhost") || bare.parse().is_ok_and(by_number)
+        self.is_local
     }
+}
+
+fn is_local(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let by_number = |address: std::net::IpAddr| address.is_loopback();
+    host == "localhost" || host.ends_with(".localhost") || bare.parse().is_ok_and(by_number)
 }
 
 impl fmt::Debug for Endpoint {
@@ -181,6 +201,10 @@ mod tests {
                 .to_string()
         };
         assert_eq!(url("http://h:1"), "http://h:1/chat/completions");
+        let endpoint = Endpoint::new("http://h/v1").unwrap();
+        for path in ["responses", "models", "responses"] {
+            assert_eq!(endpoint.url(path).path(), format!("/v1/{path}"));
+        }
         assert_eq!(url("http://h/v1"), "http://h/v1/chat/completions");
         assert_eq!(
             url("http://h/v1/?api-version=2"),

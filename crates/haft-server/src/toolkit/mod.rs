@@ -13,9 +13,9 @@ mod renamed;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use haft_catalog::{BindError, Binding, Snapshot};
+use haft_catalog::{BindError, Binding, Catalog, Snapshot};
 use haft_core::{Defer, Owner, ToolChoice, ToolDefinition, ToolName, ToolRef};
 use haft_engine::{LoopOptions, is_held_back, search_tool_name, search_tools_described};
 
@@ -111,6 +111,16 @@ pub(crate) enum ServerState {
 }
 
 impl Ingredients<'_> {
+    /// Whether no tool comes of them, nor anything to be said about one.
+    fn are_nothing(&self) -> bool {
+        self.tools.is_empty()
+            && self.loaded.is_empty()
+            && self.mcp.is_empty()
+            && self.unsaid.is_none()
+            && *self.choice == WireChoice::Auto
+            && self.options.defer == Defer::Auto
+    }
+
     /// How many tools the request and the items of its history bring, each counted once: namespaces and servers
     /// like the tools in them.
     pub(crate) fn count(&self) -> usize {
@@ -145,7 +155,26 @@ fn note_names<'t>(
 }
 
 impl Toolkit {
-    pub(crate) fn build(ingredients: &Ingredients<'_>) -> Result<Self, ApiError> {
+    /// The tools of a request; the same for all that have none and say nothing about any.
+    pub(crate) fn of(ingredients: &Ingredients<'_>) -> Result<Arc<Self>, ApiError> {
+        static NOTHING: OnceLock<Arc<Toolkit>> = OnceLock::new();
+        if !ingredients.are_nothing() {
+            return Self::build(ingredients).map(Arc::new);
+        }
+        if let Some(nothing) = NOTHING.get() {
+            return Ok(Arc::clone(nothing));
+        }
+        // Not of this catalogue, which would be kept for ever.
+        let nothing = Self::build(&Ingredients {
+            snapshot: &Catalog::new().snapshot(),
+            unsaid: None,
+            ..*ingredients
+        })?;
+        let nothing = Arc::new(nothing);
+        Ok(Arc::clone(NOTHING.get_or_init(|| nothing)))
+    }
+
+    fn build(ingredients: &Ingredients<'_>) -> Result<Self, ApiError> {
         let mut builder = Builder::of(ingredients)?;
         let search = builder.names.of(&Identity::Search);
         let offer = Offer {

@@ -252,7 +252,7 @@ fn pieces(random: &mut Rng, index: usize, item: Item) -> VecDeque<ModelEvent> {
     events
 }
 
-/// An answer of these items, their pieces mixed.
+/// An answer of these items, their pieces mixed; they begin in order.
 fn answer(random: &mut Rng, items: Vec<Item>) -> Vec<Result<ModelEvent, ModelError>> {
     let mut waiting: Vec<_> = items
         .into_iter()
@@ -266,11 +266,11 @@ fn answer(random: &mut Rng, items: Vec<Item>) -> Vec<Result<ModelEvent, ModelErr
     let is_mixed = random.bool();
     waiting.retain(|pieces| !pieces.is_empty());
     while !waiting.is_empty() {
-        let which = if is_mixed {
-            random.usize(..waiting.len())
-        } else {
-            0
-        };
+        let is_start =
+            |event: Option<&ModelEvent>| matches!(event, Some(ModelEvent::ItemStarted { .. }));
+        let begun = waiting.iter().take_while(|it| !is_start(it.front()));
+        let choice = (begun.count() + 1).min(waiting.len());
+        let which = if is_mixed { random.usize(..choice) } else { 0 };
         events.extend(waiting[which].pop_front().map(Ok));
         waiting.retain(|pieces| !pieces.is_empty());
     }
