@@ -132,12 +132,13 @@ pub(super) fn operate(
         }
         Op::BuildEnum { base, count, site } => {
             machine.heap.charge(64 + 16 * at(count))?;
-            let values = regs[at(base)..at(base) + at(count)]
-                .iter_mut()
-                .map(Value::take)
-                .collect();
-            let def = program.variants[site as usize].clone();
-            regs[at(base)] = Value::Enum(Arc::new(Enum::new(def, values)));
+            let site = &program.variants[site as usize];
+            let row = &mut regs[at(base)..at(base) + at(count)];
+            let values = match &site.order {
+                None => row.iter_mut().map(Value::take).collect(),
+                Some(order) => order.iter().map(|place| row[*place].take()).collect(),
+            };
+            regs[at(base)] = Value::Enum(Arc::new(Enum::new(site.def.clone(), values)));
         }
         Op::BuildRange { base } => {
             let bound = |value: &Value| match value {
@@ -228,7 +229,7 @@ pub(super) fn operate(
             regs[at(dst)] = Value::Bool(truth);
         }
         Op::IsVariant { dst, src, site } => {
-            let def = &program.variants[site as usize];
+            let def = &program.variants[site as usize].def;
             let truth = match &regs[at(src)] {
                 Value::Enum(object) => {
                     object.def().name == def.name && object.def().type_name == def.type_name
