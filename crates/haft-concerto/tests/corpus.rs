@@ -296,3 +296,20 @@ fn nothing_lies_beside_a_program_that_is_not_there() {
     }
     look(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"));
 }
+
+#[test]
+fn every_code_of_the_reference_is_shown_somewhere() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/diagnostics");
+    let shown: String = fs::read_dir(folder)
+        .expect("it is there")
+        .map(|entry| entry.expect("it can be read").path())
+        .filter(|path| path.extension().is_some_and(|it| it == "diag"))
+        .map(|path| fs::read_to_string(path).expect("it can be read"))
+        .collect();
+    let errors = [1, 2].into_iter().chain(10..=34);
+    let errors = errors.map(|number| format!(": error[E{number:03}]: "));
+    let warnings = (1..=7).map(|number| format!(": warning[W{number:03}]: "));
+    for code in errors.chain(warnings) {
+        assert!(shown.contains(&code), "no program earns `{code}`");
+    }
+}
