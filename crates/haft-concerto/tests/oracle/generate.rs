@@ -692,7 +692,7 @@ mod expression {
                 },
                 Ty::Point => "Point { x: 1, name: \"p\", list: [3] }".to_owned(),
                 Ty::Shape => "Shape::Circle(2)".to_owned(),
-                Ty::Step => "|n: Int| n + 1".to_owned(),
+                Ty::Step => "(|n: Int| n + 1)".to_owned(),
             }
         }
 

@@ -17,7 +17,7 @@ use haft_concerto::load::load;
 use haft_concerto::natives::Permissions;
 use haft_concerto::source::SourceMap;
 use haft_concerto::vm::{Limits, Machine, Output};
-use haft_concerto::{Options, Source, compile, read_program};
+use haft_concerto::{Options, Source, compile, format, read_program};
 use proptest::prelude::*;
 
 #[derive(Clone, Default)]
@@ -59,21 +59,52 @@ fn oracle(text: &str) -> Option<(String, String)> {
     interpret::Oracle::new(&program).run()
 }
 
-/// `HAFT_ORACLE_CASES` asks for more of them.
+/// `PROPTEST_CASES` asks for another number of them.
 fn cases() -> u32 {
-    let asked = std::env::var("HAFT_ORACLE_CASES").ok();
+    let asked = std::env::var("PROPTEST_CASES").ok();
     asked.and_then(|text| text.parse().ok()).unwrap_or(2000)
 }
 
+/// The program as IR, without places.
+fn meaning(text: &str) -> String {
+    fn without_places(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::Object(members) => {
+                members.remove("span");
+                members.values_mut().for_each(without_places);
+            }
+            serde_json::Value::Array(list) => list.iter_mut().for_each(without_places),
+            _ => {}
+        }
+    }
+    let compiled = compile(&Source::new("t.conc", text), &Options::default());
+    assert!(!compiled.has_errors(), "{}\n{text}", compiled.render());
+    let mut ir = serde_json::to_value(compiled.ir).unwrap();
+    without_places(&mut ir);
+    ir.to_string()
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, max_shrink_iters: 3000, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_machine_does_what_the_tree_says(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+    fn the_machine_does_what_the_tree_says(bytes in prop::collection::vec(any::<u8>(), 0..450)) {
         let text = generate::program(&bytes);
         if let Some(expected) = oracle(&text) {
             prop_assert_eq!(machine(&text), expected, "{}", text);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases() / 20, failure_persistence: None, max_shrink_iters: 3000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_usual_form_means_the_same(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let text = generate::program(&bytes);
+        let once = format(&text).unwrap();
+        prop_assert_eq!(meaning(&once), meaning(&text), "{}\n{}", text, once);
+        prop_assert_eq!(format(&once).unwrap(), once);
     }
 }
 
