@@ -185,7 +185,7 @@ impl Generator<'_> {
             .iter()
             .map(|(name, ty)| format!("{name}: {}", ty.text()))
             .collect();
-        let name = format!("f{number}");
+        let name = format!("fun{number}");
         let head = format!("fn {name}({}) -> {}", shown.join(", "), result.text());
         self.functions.push(Declared {
             name,
