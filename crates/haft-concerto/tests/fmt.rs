@@ -83,10 +83,11 @@ fn programs_of_the_corpus_keep_their_meaning() {
     fn look(folder: &Path, seen: &mut usize) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            if path.is_dir() && path.join("main.conc").exists() {
-                continue; // several files: compiled elsewhere
-            } else if path.is_dir() {
-                look(&path, seen);
+            if path.is_dir() {
+                // Several files are compiled elsewhere.
+                if !path.join("main.conc").exists() {
+                    look(&path, seen);
+                }
             } else if path.extension().is_some_and(|it| it == "conc")
                 && !path.with_extension("diag").exists()
                 && !path.ends_with("server_references.conc")

@@ -289,7 +289,7 @@ fn run(ir: &Value) -> (String, Result<String, String>) {
 }
 
 /// A file as the older toolchain writes it: no `receiver`, no `captures`, names on the stack.
-fn upstream(main: Value) -> Value {
+fn upstream(main: &Value) -> Value {
     json!({
         "version": "0.1.0",
         "module": "old",
@@ -327,7 +327,7 @@ fn files_of_the_older_toolchain_run() {
         {"op": "LOAD_CONST", "arg": 3}, {"op": "RETURN"}
     ]);
     assert_eq!(
-        run(&upstream(main)),
+        run(&upstream(&main)),
         ("sum 42\n".to_owned(), Ok("nil".to_owned()))
     );
 }
@@ -335,7 +335,7 @@ fn files_of_the_older_toolchain_run() {
 #[test]
 fn schemas_of_the_older_toolchain_become_standard_ones() {
     let main = json!([{"op": "LOAD_CONST", "arg": 3}, {"op": "RETURN"}]);
-    let module = Module::from_json(&upstream(main).to_string()).unwrap();
+    let module = Module::from_json(&upstream(&main).to_string()).unwrap();
     let program = load(module).unwrap();
     let properties = &program.ir().schemas[0].json_schema["properties"];
     assert_eq!(properties["n"]["type"], "integer");
@@ -345,7 +345,7 @@ fn schemas_of_the_older_toolchain_become_standard_ones() {
 #[test]
 fn damaged_files_are_refused_with_a_reason() {
     let kind = |main: Value| {
-        let module = Module::from_json(&upstream(main).to_string()).unwrap();
+        let module = Module::from_json(&upstream(&main).to_string()).unwrap();
         load(module).expect_err("it is refused").kind
     };
     assert_eq!(
@@ -380,7 +380,7 @@ fn damaged_files_are_refused_with_a_reason() {
         assert!(!error.is_empty() && !error.contains("unwrap"), "{error}");
     }
     // A later 0.1.x is the same language.
-    let mut later = upstream(json!([{"op": "LOAD_CONST", "arg": 0}, {"op": "RETURN"}]));
+    let mut later = upstream(&json!([{"op": "LOAD_CONST", "arg": 0}, {"op": "RETURN"}]));
     later["version"] = json!("0.1.7");
     assert_eq!(run(&later).1, Ok("20".to_owned()));
 }

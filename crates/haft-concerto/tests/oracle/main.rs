@@ -1,6 +1,6 @@
 //! The machine against a second opinion: random pure programs do on it what a small interpreter of
 //! their tree does, to the last letter of output and errors.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::format_push_string)] // helpers of tests
 
 mod generate;
 mod interpret;

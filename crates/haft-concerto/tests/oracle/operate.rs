@@ -93,21 +93,21 @@ pub(crate) fn is_change(name: &str) -> bool {
 }
 
 /// Methods that change what they are called on.
-pub(crate) fn change(receiver: &mut Value, name: &str, mut arguments: Vec<Value>) -> Outcome {
+pub(crate) fn change(receiver: &mut Value, name: &str, mut arguments: Vec<Value>) -> Value {
     match (receiver, name) {
         (Value::Array(list), "push") => {
             list.push(arguments.remove(0));
-            Ok(Value::Nil)
+            Value::Nil
         }
-        (Value::Array(list), "pop") => Ok(Value::some(list.pop())),
+        (Value::Array(list), "pop") => Value::some(list.pop()),
         (Value::Array(list), "reverse") => {
             list.reverse();
-            Ok(Value::Nil)
+            Value::Nil
         }
         (Value::Map(entries), "remove") => {
             let key = arguments.remove(0).to_string();
             let found = entries.iter().position(|(it, _)| *it == key);
-            Ok(Value::some(found.map(|place| entries.remove(place).1)))
+            Value::some(found.map(|place| entries.remove(place).1))
         }
         (receiver, name) => panic!("{receiver}.{name}"),
     }
@@ -204,13 +204,12 @@ pub(crate) fn method(
         (value @ (Value::Ok(_) | Value::Err(_)), "is_ok") => {
             Value::Bool(matches!(value, Value::Ok(_)))
         }
-        (Value::Some(value) | Value::Ok(value), "unwrap_or") => *value,
+        (Value::Some(value) | Value::Ok(value), "unwrap_or" | "unwrap") => *value,
         (Value::None | Value::Err(_), "unwrap_or") => first,
         (Value::Some(value), "map") => Value::Some(Box::new(oracle.apply(&first, vec![*value])?)),
         (Value::None, "map") => Value::None,
         (Value::Ok(value), "map") => Value::Ok(Box::new(oracle.apply(&first, vec![*value])?)),
         (value @ Value::Err(_), "map") => value,
-        (Value::Some(value) | Value::Ok(value), "unwrap") => *value,
         (value @ (Value::None | Value::Err(_)), "unwrap") => {
             return Err(Flow::Stop(match value {
                 Value::Err(error) => format!("unhandled error: called unwrap() on Err({error})"),

@@ -84,13 +84,11 @@ fn part(oracle: &mut Oracle<'_>, pattern: &Pattern, value: &Value) -> bool {
             fields.iter().all(|(name, inner)| {
                 let found = values.iter().find(|(it, _)| *it == name.text);
                 let (_, value) = found.expect("the field is there");
-                match inner {
-                    Some(inner) => part(oracle, inner, value),
-                    None => {
-                        bind(oracle, name, value.clone());
-                        true
-                    }
+                if let Some(inner) = inner {
+                    return part(oracle, inner, value);
                 }
+                bind(oracle, name, value.clone());
+                true
             })
         }
         PatternKind::Tuple(parts) => match value {

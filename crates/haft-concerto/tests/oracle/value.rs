@@ -80,7 +80,11 @@ impl Value {
         }
     }
 
-    #[allow(clippy::cast_precision_loss)] // programs keep to small numbers where it matters
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::float_cmp,
+        clippy::many_single_char_names
+    )] // equality itself
     pub(crate) fn same(&self, other: &Self) -> bool {
         let named = |a: &[(String, Value)], b: &[(String, Value)]| {
             a.len() == b.len()
