@@ -39,7 +39,12 @@ fn machine(text: &str) -> (String, String) {
     let program = load(compiled.ir.unwrap()).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let printed = Printed::default();
     let output = Box::new(printed.clone());
-    let mut machine = Machine::new(program, Permissions::default(), Limits::default(), output);
+    // Far more than a program of the oracle's size needs: one that goes on is wrong.
+    let limits = Limits {
+        steps: Some(10_000_000),
+        ..Limits::default()
+    };
+    let mut machine = Machine::new(program, Permissions::default(), limits, output);
     let ended = Offline::new(&mut machine, |_, _, _| {}).run();
     let said = printed.0.lock().unwrap().clone();
     (said, ended.err().unwrap_or_default())

@@ -304,7 +304,15 @@ impl Generator<'_> {
     }
 
     fn bool(&mut self, around: &Around) -> String {
-        match self.below(8) {
+        match self.below(9) {
+            8 => {
+                let op = ["<", ">", "<=", ">=", "==", "!="][self.below(6)];
+                format!(
+                    "({} {op} {})",
+                    self.leaf(around, &Ty::Int),
+                    self.leaf(around, &Ty::Int)
+                )
+            }
             0 | 1 => {
                 let op = ["<", ">", "<=", ">=", "==", "!="][self.below(6)];
                 let ty = [Ty::Int, Ty::Text, Ty::Float][self.below(3)].clone();
