@@ -49,7 +49,10 @@ impl Generator<'_> {
                 self.names += 1;
                 let mut inside = around.clone();
                 inside.looping = true;
-                let condition = self.expr(around, &Ty::Bool);
+                // Which loop a jump in a condition would leave is nobody's business.
+                let mut before = around.clone();
+                before.looping = false;
+                let condition = self.expr(&before, &Ty::Bool);
                 let body = self.inner(&inside, 3);
                 let bound = 1 + self.below(4);
                 format!(
