@@ -140,7 +140,8 @@ impl Generator<'_> {
             }
             4 => {
                 let mut inside = around.clone();
-                inside.looping = true;
+                // A `break` without a value would give the loop another type.
+                inside.looping = false;
                 let value = self.expr(&inside, ty);
                 let condition = self.expr(&inside, &Ty::Bool);
                 format!(
