@@ -110,7 +110,7 @@ impl PipelineRun {
                     return self.expired();
                 }
                 let value = match value {
-                    Value::Err(error) => return self.failure(error.get().to_string()),
+                    Value::Err(error) => return self.failure(&error.get().to_string()),
                     Value::Ok(inner) => inner.get().clone(),
                     other => other,
                 };
@@ -138,20 +138,20 @@ impl PipelineRun {
 
     /// The stage raised or had a fault.
     pub(crate) fn failed(&mut self, failure: &Failure) -> Next {
-        self.failure(match failure {
+        self.failure(&match failure {
             Failure::Raised(value) => value.to_string(),
             other => other.to_string(),
         })
     }
 
-    fn failure(&mut self, text: String) -> Next {
+    fn failure(&mut self, text: &str) -> Next {
         if let Some(pause) = self.retry() {
             self.attempt += 1;
             self.phase = Phase::Waited;
             let pause = self.left().map_or(pause, |left| left.min(pause));
             return Next::Effect(Effect::Sleep(pause));
         }
-        self.give_up(&text)
+        self.give_up(text)
     }
 
     /// The time of the stage is over: it is not tried again.

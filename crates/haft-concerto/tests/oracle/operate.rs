@@ -209,7 +209,8 @@ pub(crate) fn method(
         (Value::Some(value), "map") => Value::Some(Box::new(oracle.apply(&first, vec![*value])?)),
         (Value::None, "map") => Value::None,
         (Value::Ok(value), "map") => Value::Ok(Box::new(oracle.apply(&first, vec![*value])?)),
-        (value @ Value::Err(_), "map") => value,
+        (value @ Value::Err(_), "map") | (value @ Value::Ok(_), "map_err") => value,
+        (Value::Err(value), "map_err") => Value::Err(Box::new(oracle.apply(&first, vec![*value])?)),
         (value @ (Value::None | Value::Err(_)), "unwrap") => {
             return Err(Flow::Stop(match value {
                 Value::Err(error) => format!("unhandled error: called unwrap() on Err({error})"),

@@ -39,7 +39,9 @@ impl Generator<'_> {
                 2 => {
                     let mut inside = inner.clone();
                     inside.raises = true;
-                    format!("(try {{ Ok({}) }})", self.expr(&inside, of))
+                    // What is caught may be a fault: as text it is of the declared type.
+                    let value = self.expr(&inside, of);
+                    format!("(try {{ Ok({value}) }}).map_err(|e| \"${{e}}\")")
                 }
                 _ => format!("({}).map(|v| v)", self.expr(inner, ty)),
             },
