@@ -333,6 +333,53 @@ fn files_of_the_older_toolchain_run() {
 }
 
 #[test]
+fn a_name_that_nobody_has_is_a_fault_when_it_is_reached() {
+    let main = json!([{"op": "LOAD_GLOBAL", "name": "nobody"}, {"op": "RETURN"}]);
+    let error = run(&upstream(&main)).1.expect_err("it fails");
+    assert!(error.starts_with("name error: "), "{error}");
+}
+
+/// The table of the reference, type by type.
+#[test]
+fn types_of_parameters_become_schemas() {
+    let text = "struct P { x: Int } enum E { A } type Ids = Array<Int>;
+        tool T { @describe(\"d\") pub fn f(i: Int, f: Float, s: String, b: Bool, a: Array<Array<Int>>,
+            m: Map<String, Int>, p: P, any: Any, o: Option<Float>, u: \"a\" | \"b\", ids: Ids, d: Bool = true) {} }
+        fn main() {}";
+    let ir: Value = serde_json::from_str(&written(text)).unwrap();
+    let parameters = &ir["tools"][0]["tool_schemas"][0]["parameters"];
+    let properties = &parameters["properties"];
+    for (name, ty) in [
+        ("i", "integer"),
+        ("f", "number"),
+        ("s", "string"),
+        ("b", "boolean"),
+        ("a", "array"),
+        ("m", "object"),
+        ("p", "object"),
+        ("o", "number"),
+        ("u", "string"),
+        ("ids", "array"),
+        ("d", "boolean"),
+    ] {
+        assert_eq!(properties[name]["type"], ty, "{name}");
+    }
+    let inner = &properties["a"]["items"];
+    assert_eq!(
+        inner,
+        &json!({"type": "array", "items": {"type": "integer"}})
+    );
+    assert_eq!(properties["u"]["enum"], json!(["a", "b"]));
+    assert_eq!(
+        parameters["required"],
+        json!(["i", "f", "s", "b", "a", "m", "p", "any", "u", "ids"])
+    );
+    let names: Vec<&String> = properties.as_object().unwrap().keys().collect();
+    assert_eq!(names.len(), 12);
+    assert_eq!(names[0], "i", "source order");
+}
+
+#[test]
 fn schemas_of_the_older_toolchain_become_standard_ones() {
     let main = json!([{"op": "LOAD_CONST", "arg": 3}, {"op": "RETURN"}]);
     let module = Module::from_json(&upstream(&main).to_string()).unwrap();

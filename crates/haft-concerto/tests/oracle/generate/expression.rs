@@ -64,7 +64,7 @@ impl Generator<'_> {
         }
     }
 
-    fn leaf(&mut self, around: &Around, ty: &Ty) -> String {
+    pub(super) fn leaf(&mut self, around: &Around, ty: &Ty) -> String {
         if self.below(3) > 0
             && let Some(it) = self.pick(around, |it| it.ty == *ty)
         {

@@ -80,6 +80,7 @@ struct Point { x: Int, name: String, list: Array<Int> }
 enum Shape { Dot, Circle(Int), Rect { w: Int, h: Int } }
 impl Point {
     fn bump(mut self, by: Int) -> Int { self.x += by; self.list.push(self.x); self.x }
+    fn grow(mut self, by: Int) -> Point { self.x += by; self }
     fn sum(self) -> Int { self.list.reduce(|a, b| a + b, self.x) }
 }
 fn apply(f: fn(Int) -> Int, n: Int) -> Int { f(n) }
@@ -107,8 +108,9 @@ pub(crate) fn program(bytes: &[u8]) -> String {
         result: None,
         depth: 4,
     };
+    let calls = generator.calls(&around);
     let body = generator.block(&around, 12);
-    let _ = write!(text, "fn main() {{\n{body}}}\n");
+    let _ = write!(text, "fn main() {{\n{calls}{body}}}\n");
     text
 }
 
@@ -165,7 +167,11 @@ impl Generator<'_> {
         let params: Vec<(String, Ty)> = (0..self.below(4))
             .map(|at| (format!("p{at}"), self.ty()))
             .collect();
-        let result = self.ty();
+        let result = match self.below(4) {
+            0 | 1 => self.ty(),
+            2 => Ty::Result(Box::new(self.simple_ty())),
+            _ => Ty::Option(Box::new(self.simple_ty())),
+        };
         let variables = params.iter().map(|(name, ty)| Variable {
             name: name.clone(),
             ty: ty.clone(),
@@ -197,6 +203,22 @@ impl Generator<'_> {
             result,
         });
         format!("{head} {{\n{text}{value}\n}}\n")
+    }
+
+    /// What each function gives, where no `try` is active.
+    fn calls(&mut self, around: &Around) -> String {
+        let mut text = String::new();
+        for it in self.functions.clone() {
+            let arguments: Vec<String> = it.params.iter().map(|ty| self.leaf(around, ty)).collect();
+            let call = format!("{}({})", it.name, arguments.join(", "));
+            let shown = if it.result == Ty::Step {
+                format!("{call}(3)")
+            } else {
+                call
+            };
+            let _ = writeln!(text, "println({shown});");
+        }
+        text
     }
 
     /// Statements, and at the end what all variables hold.

@@ -225,7 +225,8 @@ impl Generator<'_> {
                 _ => format!("{name}.reverse();"),
             },
             Ty::Map(_) => format!("println({name}.remove(\"k\"));"),
-            _ => match self.below(2) {
+            _ => match self.below(3) {
+                2 => format!("println({name}.grow({}));", self.expr(&calm, &Ty::Int)),
                 0 => format!("println({name}.bump({}));", self.expr(&calm, &Ty::Int)),
                 _ => format!("{name}.list.push({});", self.expr(&calm, &Ty::Int)),
             },
