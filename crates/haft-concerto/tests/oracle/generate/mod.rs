@@ -149,7 +149,7 @@ impl Generator<'_> {
     }
 
     fn ty(&mut self) -> Ty {
-        match self.below(12) {
+        match self.below(14) {
             0..=2 => Ty::Int,
             3 => Ty::Text,
             4 => Ty::Array(Box::new(self.simple_ty())),
@@ -159,6 +159,8 @@ impl Generator<'_> {
             8 => Ty::Point,
             9 => Ty::Shape,
             10 => Ty::Step,
+            11 => Ty::Array(Box::new(Ty::Point)),
+            12 => Ty::Map(Box::new(Ty::Array(Box::new(Ty::Int)))),
             _ => Ty::Array(Box::new(Ty::Array(Box::new(Ty::Int)))),
         }
     }

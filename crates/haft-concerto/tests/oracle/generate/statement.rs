@@ -219,6 +219,16 @@ impl Generator<'_> {
         let mut calm = around.clone();
         calm.assigns = false;
         Some(match &it.ty {
+            Ty::Array(of) if **of == Ty::Point && self.one_in(2) => {
+                let index = self.below(3);
+                let value = self.expr(&calm, &Ty::Int);
+                match self.below(4) {
+                    0 => format!("println({name}[{index}].bump({value}));"),
+                    1 => format!("println({name}[{index}].grow({value}));"),
+                    2 => format!("{name}[{index}].list.push({value});"),
+                    _ => format!("{name}[{index}].x -= {value};"),
+                }
+            }
             Ty::Array(of) => match self.below(4) {
                 0 | 1 => format!("{name}.push({});", self.expr(&calm, of)),
                 2 => format!("println({name}.pop());"),
