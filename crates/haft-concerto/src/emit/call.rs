@@ -2,8 +2,7 @@
 
 use super::Emitter;
 use crate::ast::{
-    Argument, Call, Expr, ExprKind, Function, Name, Param, PipeStage, PostfixOp, PrefixOp,
-    Receiver, Type,
+    Argument, Call, Expr, ExprKind, Function, Param, PipeStage, PostfixOp, PrefixOp, Receiver, Type,
 };
 use crate::ir::{Instruction, Opcode};
 use crate::source::Span;
