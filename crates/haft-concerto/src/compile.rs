@@ -156,12 +156,20 @@ fn known(options: &Options) -> Known {
 }
 
 fn surroundings(options: &Options) -> Surroundings {
-    let Some(manifest) = &options.manifest else {
-        return Surroundings::default();
-    };
-    let connections = manifest.connections.iter().chain(&manifest.servers);
+    let manifest = options.manifest.clone().unwrap_or_default();
+    let mut connections = manifest.connections;
+    connections.extend(manifest.servers);
+    // Servers that only the host knows have no settings here, but a program names them all the same.
+    for name in &options.servers {
+        if connections.iter().all(|it| it.name != *name) {
+            connections.push(ir::Connection {
+                name: name.clone(),
+                config: serde_json::json!({"type": "mcp"}),
+            });
+        }
+    }
     Surroundings {
-        connections: connections.cloned().collect(),
-        agents: manifest.agents.clone(),
+        connections,
+        agents: manifest.agents,
     }
 }

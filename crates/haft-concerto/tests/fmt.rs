@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::fs;
+use std::path::Path;
+
 use haft_concerto::diagnostic::Diagnostics;
 use haft_concerto::lex::{TokenKind, lex};
 use haft_concerto::source::SourceMap;
@@ -73,6 +76,33 @@ fn holds(text: &str) {
 #[test]
 fn programs_keep_their_meaning() {
     PROGRAMS.into_iter().for_each(holds);
+}
+
+#[test]
+fn programs_of_the_corpus_keep_their_meaning() {
+    fn look(folder: &Path, seen: &mut usize) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                // Several files are compiled elsewhere.
+                if !path.join("main.conc").exists() {
+                    look(&path, seen);
+                }
+            } else if path.extension().is_some_and(|it| it == "conc")
+                && !path.with_extension("diag").exists()
+                && !path.ends_with("server_references.conc")
+            {
+                *seen += 1;
+                holds(&fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    let mut seen = 0;
+    look(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"),
+        &mut seen,
+    );
+    assert!(seen > 150, "{seen}");
 }
 
 /// The words of a program with other blanks, lines and comments between them.

@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
 use haft_concerto::diagnostic::Diagnostics;
 use haft_concerto::lex::{TokenKind, lex};
 use haft_concerto::load::load;
@@ -9,18 +13,31 @@ use haft_concerto::source::SourceMap;
 use haft_concerto::{Connections, Options, Source, compile, format};
 use proptest::prelude::*;
 
-const PROGRAMS: [&str; 10] = [
-    include_str!("programs/a.conc"),
-    include_str!("programs/b.conc"),
-    include_str!("programs/c.conc"),
-    include_str!("programs/d.conc"),
-    include_str!("programs/e.conc"),
-    include_str!("programs/f.conc"),
-    include_str!("programs/g.conc"),
-    include_str!("programs/h.conc"),
-    include_str!("programs/i.conc"),
-    include_str!("programs/every.conc"),
-];
+/// Every program of the corpus, and those of the reference.
+fn programs() -> &'static [String] {
+    fn gather(folder: &Path, found: &mut Vec<String>) {
+        let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        entries.sort();
+        for path in entries {
+            if path.is_dir() {
+                gather(&path, found);
+            } else if path.extension().is_some_and(|it| it == "conc") {
+                found.push(fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    static ALL: OnceLock<Vec<String>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+        let mut found = Vec::new();
+        gather(&tests.join("programs"), &mut found);
+        gather(&tests.join("corpus"), &mut found);
+        found
+    })
+}
 
 /// Whatever compiles is loaded; whatever can be read has a usual form, which can be read too.
 fn withstands(text: &str) {
@@ -63,10 +80,14 @@ fn changed() -> impl Strategy<Value = String> {
         any::<[prop::sample::Index; 2]>().prop_map(|[a, b]| Change::Swap(a, b)),
         any::<[prop::sample::Index; 2]>().prop_map(|[a, b]| Change::Copy(a, b)),
     ];
-    (0..PROGRAMS.len(), prop::collection::vec(change, 1..4)).prop_map(|(index, changes)| {
-        let mut words = words(PROGRAMS[index]);
+    let all = programs();
+    (0..all.len(), prop::collection::vec(change, 1..4)).prop_map(move |(index, changes)| {
+        let mut words = words(&all[index]);
         for change in changes {
             let length = words.len();
+            if length == 0 {
+                break;
+            }
             match change {
                 Change::Drop(at) => drop(words.remove(at.index(length))),
                 Change::Double(at) => {
@@ -109,6 +130,18 @@ proptest! {
     #[test]
     fn any_text(text in any::<String>()) {
         withstands(&text);
+    }
+}
+
+#[test]
+fn programs_cut_off_anywhere() {
+    for text in programs() {
+        let step = 1 + text.len() / 40;
+        for end in (0..text.len()).step_by(step) {
+            if let Some(text) = text.get(..end) {
+                withstands(text);
+            }
+        }
     }
 }
 

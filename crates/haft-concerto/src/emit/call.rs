@@ -2,8 +2,7 @@
 
 use super::Emitter;
 use crate::ast::{
-    Argument, Call, Expr, ExprKind, Function, Name, Param, PipeStage, PostfixOp, PrefixOp,
-    Receiver, Type,
+    Argument, Call, Expr, ExprKind, Function, Param, PipeStage, PostfixOp, PrefixOp, Receiver, Type,
 };
 use crate::ir::{Instruction, Opcode};
 use crate::source::Span;
@@ -280,20 +279,47 @@ impl Emitter<'_> {
             passed += 1;
         }
         let own = usize::from(receiver.is_some());
-        let find = |name: &Name| {
-            let of_name = |it: &&Argument| it.name.as_ref().is_some_and(|it| it.text == name.text);
-            call.arguments.iter().find(of_name)
-        };
         let rest = params.get(passed.saturating_sub(own)..).unwrap_or_default();
-        let last = rest.iter().rposition(|param| find(&param.name).is_some());
+        let given = &call.arguments[positional..];
+        let find = |param: &Param| {
+            let of_name = |it: &Argument| {
+                it.name
+                    .as_ref()
+                    .is_some_and(|it| it.text == param.name.text)
+            };
+            given.iter().position(of_name)
+        };
+        let order: Vec<usize> = rest.iter().filter_map(find).collect();
+        // They are evaluated as they are written, whatever their order is in the callee.
+        let kept = if order.is_sorted() {
+            Vec::new()
+        } else {
+            self.kept_arguments(rest, given)
+        };
+        let last = rest.iter().rposition(|param| find(param).is_some());
         for param in rest.iter().take(last.map_or(0, |it| it + 1)) {
-            match find(&param.name) {
-                Some(argument) => self.value_of(&argument.value, param.ty.as_ref()),
-                None => drop(self.op(Opcode::Absent)),
+            match (find(param), kept.as_slice()) {
+                (Some(place), []) => self.value_of(&given[place].value, param.ty.as_ref()),
+                (Some(place), kept) => self.load(&kept[place]),
+                (None, _) => drop(self.op(Opcode::Absent)),
             }
             passed += 1;
         }
         u32::try_from(passed).unwrap_or(u32::MAX)
+    }
+
+    /// Named arguments, each in a temporary, in the order of the source.
+    fn kept_arguments(&mut self, params: &[Param], given: &[Argument]) -> Vec<String> {
+        let mut kept = Vec::new();
+        for argument in given {
+            let name = argument.name.as_ref().map(|it| it.text.as_str());
+            let param = params.iter().find(|it| Some(it.name.text.as_str()) == name);
+            self.value_of(&argument.value, param.and_then(|it| it.ty.as_ref()));
+            let slot = self.body().temporary("argument");
+            self.store(&slot);
+            kept.push(slot);
+        }
+        kept
     }
 
     /// A method that may change the place it is called on. How many steps were written, or none.

@@ -47,6 +47,9 @@ macro_rules! words {
         pub enum $name { $($variant),* }
 
         impl $name {
+            /// All there are.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
             /// As it is written.
             pub fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text),* }

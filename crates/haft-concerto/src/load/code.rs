@@ -115,6 +115,14 @@ pub(crate) struct StructSite {
     pub(crate) places: Vec<usize>,
 }
 
+/// How a variant of an enum is built.
+#[derive(Debug)]
+pub(crate) struct VariantSite {
+    pub(crate) def: Arc<VariantDef>,
+    /// The place of each of its values among those given, if they are not in its order.
+    pub(crate) order: Option<Vec<usize>>,
+}
+
 /// What a `listen` does with a type of message: the type, the function, how many captures it has.
 pub(crate) type ListenHandler = (Arc<str>, u32, usize);
 
@@ -137,7 +145,7 @@ pub struct Program {
     pub(crate) globals: HashMap<Arc<str>, u32>,
     pub(crate) sites: Vec<CallSite>,
     pub(crate) structs: Vec<StructSite>,
-    pub(crate) variants: Vec<Arc<VariantDef>>,
+    pub(crate) variants: Vec<VariantSite>,
     /// Shapes of structs by name.
     pub(crate) types: HashMap<Arc<str>, Arc<StructDef>>,
     /// Methods of tools.

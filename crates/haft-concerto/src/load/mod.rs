@@ -8,6 +8,7 @@ mod flow;
 mod method;
 mod module;
 mod op;
+mod schema;
 mod sites;
 mod translate;
 

@@ -16,6 +16,8 @@ use crate::value::{RefKind, StructDef};
 
 /// Loads a program.
 pub fn load(ir: ir::Module) -> Result<Arc<Program>, LoadError> {
+    let mut ir = ir;
+    super::schema::normalise(&mut ir);
     let mut loader = Loader::new(ir);
     let bodies = loader.declare()?;
     for body in bodies {

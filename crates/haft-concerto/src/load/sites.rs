@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::code::{CallSite, Mock, Step, StructSite};
+use super::code::{CallSite, Mock, Step, StructSite, VariantSite};
 use super::error::LoadErrorKind;
 use super::method::Method;
 use super::module::Loader;
@@ -244,13 +244,33 @@ impl Loader {
         if !fields.is_empty() && fields.len() != instruction.count.unwrap_or(0) as usize {
             return Err(LoadErrorKind::Member("count"));
         }
-        let def = VariantDef {
+        let order = self.declared_order(type_name, name, &fields);
+        let fields = match &order {
+            Some(order) => order.iter().map(|place| fields[*place]).collect(),
+            None => fields,
+        };
+        let def = Arc::new(VariantDef {
             type_name: self.shared(type_name),
             name: self.shared(name),
             fields: fields.iter().map(|name| self.shared(name)).collect(),
-        };
-        self.program.variants.push(Arc::new(def));
+        });
+        self.program.variants.push(VariantSite { def, order });
         Ok(number(&self.program.variants) - 1)
+    }
+
+    /// Where the fields of a variant stand among those given, in the order of its declaration; `None`
+    /// if they are in that order, or are others.
+    fn declared_order(&self, type_name: &str, name: &str, given: &[&str]) -> Option<Vec<usize>> {
+        let mut types = self.program.ir.types.iter();
+        let declared = types.find(|it| it.name == type_name)?;
+        let variant = declared.variants.iter().find(|it| it.name == name)?;
+        let place = |field: &Json| {
+            let field = field.get("name")?.as_str()?;
+            given.iter().position(|name| *name == field)
+        };
+        let order: Vec<usize> = variant.data.iter().filter_map(place).collect();
+        let complete = order.len() == given.len() && !order.is_sorted();
+        complete.then_some(order)
     }
 }
 

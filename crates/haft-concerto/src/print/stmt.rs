@@ -112,7 +112,9 @@ impl Printer<'_> {
             .iter()
             .map(|arm| arm.pattern.span.to(arm.body.span))
             .collect();
-        let flat = self.one_line(whole) && !self.comments_within(whole);
+        // The subject may have lines of its own: they say nothing about the arms.
+        let arms = Span::new(it.subject.span.end, whole.end);
+        let flat = self.one_line(arms) && !self.comments_within(whole);
         let sequence = Sequence {
             spans: &spans,
             close: it.close.start,

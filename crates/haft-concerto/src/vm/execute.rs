@@ -390,7 +390,6 @@ impl Fiber {
                         continue 'frame;
                     }
                     Op::Return { src } => {
-                        let value = regs[usize::from(src)].take();
                         // The plain case: nothing to do with the value but to put it there.
                         if let Some(Frame {
                             ret: Return { dst, then: None },
@@ -399,6 +398,7 @@ impl Fiber {
                             && *dst != Return::RESULT
                         {
                             let dst = *dst;
+                            let value = regs[usize::from(src)].take();
                             for register in regs.iter_mut() {
                                 register.release();
                             }
@@ -409,6 +409,11 @@ impl Fiber {
                             }
                             continue 'frame;
                         }
+                        // The first register may be a `self` that goes back to its place as well.
+                        let value = match src {
+                            0 => regs[0].clone(),
+                            src => regs[usize::from(src)].take(),
+                        };
                         save(frames, pc);
                         return Ok(match self.give_back(program, machine, value)? {
                             Some(effect) => Exit::Effect(effect),

@@ -1,8 +1,10 @@
 //! One course of execution.
 
+use std::time::Duration;
+
 use super::execute::Exit;
 use super::machine::Machine;
-use super::{Continuation, Effect, Failure};
+use super::{Continuation, Effect, Failure, PipelineRun};
 use crate::value::Value;
 
 /// One course of execution: calls within each other, and their registers.
@@ -24,6 +26,8 @@ pub struct Fiber {
     pub(super) result: Option<Value>,
     /// Where it failed: function, line and column.
     pub(super) failed_at: Option<(String, Option<[u32; 2]>)>,
+    /// The frame of a stage whose time is over.
+    pub(super) expired: Option<usize>,
 }
 
 /// A call.
@@ -84,6 +88,7 @@ impl Fiber {
             queued: None,
             result: None,
             failed_at: None,
+            expired: None,
         };
         let ret = Return::to(Return::RESULT);
         if let Err(failure) = fiber.enter(
@@ -107,7 +112,7 @@ impl Fiber {
         let program = machine.program.clone();
         loop {
             if let Some(effect) = self.queued.take() {
-                return Step::Effect(effect);
+                return Step::Effect(self.in_time(effect));
             }
             if let Some(value) = self.result.take() {
                 self.settle_fuel(machine);
@@ -115,7 +120,7 @@ impl Fiber {
             }
             match self.execute(&program, machine) {
                 Ok(Exit::Frame) => {}
-                Ok(Exit::Effect(effect)) => return Step::Effect(effect),
+                Ok(Exit::Effect(effect)) => return Step::Effect(self.in_time(effect)),
                 Err(failure) => {
                     if let Err(failure) = self.unwind(&program, machine, failure) {
                         self.settle_fuel(machine);
@@ -133,9 +138,13 @@ impl Fiber {
         let ret = self.pending.take()?;
         machine.heap.note(&value);
         let program = machine.program.clone();
-        match self.deliver(&program, machine, value, ret) {
+        let delivered = match self.overdue() {
+            Some(failure) => Err(failure),
+            None => self.deliver(&program, machine, value, ret),
+        };
+        match delivered {
             Ok(None) => None,
-            Ok(Some(effect)) => Some(Step::Effect(effect)),
+            Ok(Some(effect)) => Some(Step::Effect(self.in_time(effect))),
             Err(failure) => match self.unwind(&program, machine, failure) {
                 Ok(()) => None,
                 Err(failure) => Some(Step::Failed(*failure)),
@@ -170,12 +179,48 @@ impl Fiber {
     pub(super) fn refuel(&mut self, machine: &mut Machine) -> Result<(), Box<Failure>> {
         self.settle_fuel(machine);
         machine.tick(0)?;
+        if let Some(failure) = self.overdue() {
+            return Err(failure);
+        }
         if machine.heap.is_due() {
             machine.measure(&self.stack)?;
         }
         self.granted = machine.allowance();
         self.fuel = self.granted;
         Ok(())
+    }
+
+    /// The stages that run, with the numbers of their frames.
+    fn stages(&self) -> impl Iterator<Item = (usize, &PipelineRun)> {
+        let frames = self.frames.iter().enumerate();
+        frames.filter_map(|(depth, frame)| match frame.ret.then.as_deref() {
+            Some(Continuation::Pipeline(run)) => Some((depth, run)),
+            _ => None,
+        })
+    }
+
+    /// How long the host may take for what the fiber waits for: a stage with `@timeout` has only so
+    /// much time left. What comes later is not looked at any more.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.stages().filter_map(|(_, run)| run.left()).min()
+    }
+
+    /// A failure if the time of a stage is over.
+    fn overdue(&mut self) -> Option<Box<Failure>> {
+        let over = |(_, run): &(usize, &PipelineRun)| run.left() == Some(Duration::ZERO);
+        let (depth, _) = self.stages().find(over)?;
+        self.expired = Some(depth);
+        Some(Failure::raised("timeout exceeded"))
+    }
+
+    /// Nobody sleeps longer than a stage has time.
+    fn in_time(&self, effect: Effect) -> Effect {
+        match effect {
+            Effect::Sleep(time) => {
+                Effect::Sleep(self.time_left().map_or(time, |left| time.min(left)))
+            }
+            other => other,
+        }
     }
 
     fn settle_fuel(&mut self, machine: &mut Machine) {

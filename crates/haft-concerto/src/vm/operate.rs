@@ -61,6 +61,14 @@ pub(super) fn operate(
                 *set_index(&mut regs[at(root)], key)? = value;
                 return Ok(());
             }
+            // `a[i] += v` on an array, the next.
+            if let ([Step::Index], Some(operator), Value::Array(_)) =
+                (site.path.as_slice(), site.operator, &regs[at(root)])
+            {
+                let (key, value) = (regs[at(base)].take(), regs[at(base) + 1].take());
+                machine.heap.charge(48)?;
+                return compute(set_index(&mut regs[at(root)], key)?, operator, value);
+            }
             let count = indexes(&site.path);
             let keys: Vec<Value> = regs[at(base)..at(base) + count]
                 .iter_mut()
@@ -76,12 +84,7 @@ pub(super) fn operate(
                         *slot = value;
                         Ok(())
                     }
-                    Some(operator) => {
-                        let appends =
-                            matches!(slot, Value::Text(_)) && operator == crate::value::Binary::Add;
-                        let old = if appends { slot.take() } else { slot.clone() };
-                        operator.apply(old, value).map(|new| *slot = new)
-                    }
+                    Some(operator) => compute(slot, operator, value),
                 },
                 Err(failure) => Err(failure),
             };
@@ -132,12 +135,13 @@ pub(super) fn operate(
         }
         Op::BuildEnum { base, count, site } => {
             machine.heap.charge(64 + 16 * at(count))?;
-            let values = regs[at(base)..at(base) + at(count)]
-                .iter_mut()
-                .map(Value::take)
-                .collect();
-            let def = program.variants[site as usize].clone();
-            regs[at(base)] = Value::Enum(Arc::new(Enum::new(def, values)));
+            let site = &program.variants[site as usize];
+            let row = &mut regs[at(base)..at(base) + at(count)];
+            let values = match &site.order {
+                None => row.iter_mut().map(Value::take).collect(),
+                Some(order) => order.iter().map(|place| row[*place].take()).collect(),
+            };
+            regs[at(base)] = Value::Enum(Arc::new(Enum::new(site.def.clone(), values)));
         }
         Op::BuildRange { base } => {
             let bound = |value: &Value| match value {
@@ -228,7 +232,7 @@ pub(super) fn operate(
             regs[at(dst)] = Value::Bool(truth);
         }
         Op::IsVariant { dst, src, site } => {
-            let def = &program.variants[site as usize];
+            let def = &program.variants[site as usize].def;
             let truth = match &regs[at(src)] {
                 Value::Enum(object) => {
                     object.def().name == def.name && object.def().type_name == def.type_name
@@ -312,6 +316,14 @@ pub(super) fn operate(
         // All others are the loop's own; so is the jump of `Catch`.
         _ => {}
     }
+    Ok(())
+}
+
+/// Changes what lies at a place: `slot op= value`.
+fn compute(slot: &mut Value, operator: crate::value::Binary, value: Value) -> Outcome<()> {
+    let appends = matches!(slot, Value::Text(_)) && operator == crate::value::Binary::Add;
+    let old = if appends { slot.take() } else { slot.clone() };
+    *slot = operator.apply(old, value)?;
     Ok(())
 }
 

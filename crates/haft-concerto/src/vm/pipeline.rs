@@ -87,8 +87,12 @@ impl PipelineRun {
                     [("pipeline", Value::from(&*self.name)), ("stage", name)],
                 )
             }
+            Phase::Waited if self.left() == Some(Duration::ZERO) => self.expired(),
             Phase::StageBegun | Phase::Waited => {
-                self.stage_began = Instant::now();
+                // The time of a stage is that of all its attempts.
+                if matches!(self.phase, Phase::StageBegun) {
+                    self.stage_began = Instant::now();
+                }
                 self.phase = Phase::Running;
                 let Some(stage) = self.stages().get(self.stage) else {
                     return Next::Done(Value::Nil);
@@ -102,16 +106,14 @@ impl PipelineRun {
                 Next::Enter(stage.function, arguments)
             }
             Phase::Running => {
+                if self.left() == Some(Duration::ZERO) {
+                    return self.expired();
+                }
                 let value = match value {
-                    Value::Err(error) => return self.failure(error.get().to_string()),
+                    Value::Err(error) => return self.failure(&error.get().to_string()),
                     Value::Ok(inner) => inner.get().clone(),
                     other => other,
                 };
-                if let Some(seconds) = self.timeout()
-                    && self.stage_began.elapsed() > seconds
-                {
-                    return self.failure(format!("timeout exceeded ({}s)", seconds.as_secs()));
-                }
                 self.value = value;
                 let name = self
                     .stages()
@@ -136,18 +138,35 @@ impl PipelineRun {
 
     /// The stage raised or had a fault.
     pub(crate) fn failed(&mut self, failure: &Failure) -> Next {
-        self.failure(match failure {
+        self.failure(&match failure {
             Failure::Raised(value) => value.to_string(),
             other => other.to_string(),
         })
     }
 
-    fn failure(&mut self, text: String) -> Next {
+    fn failure(&mut self, text: &str) -> Next {
         if let Some(pause) = self.retry() {
             self.attempt += 1;
             self.phase = Phase::Waited;
+            let pause = self.left().map_or(pause, |left| left.min(pause));
             return Next::Effect(Effect::Sleep(pause));
         }
+        self.give_up(text)
+    }
+
+    /// The time of the stage is over: it is not tried again.
+    pub(crate) fn expired(&mut self) -> Next {
+        let seconds = self.timeout().unwrap_or_default().as_secs();
+        self.give_up(&format!("timeout exceeded ({seconds}s)"))
+    }
+
+    /// How much time the running stage has left, if it is limited.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        let whole = self.timeout()?;
+        Some(whole.saturating_sub(self.stage_began.elapsed()))
+    }
+
+    fn give_up(&mut self, text: &str) -> Next {
         let stage = self
             .stages()
             .get(self.stage)
@@ -163,7 +182,7 @@ impl PipelineRun {
             [
                 ("pipeline", Value::from(&*self.name)),
                 ("stage", Value::from(&*stage)),
-                ("error", Value::text(text)),
+                ("error", Value::from(text)),
             ],
         )
     }

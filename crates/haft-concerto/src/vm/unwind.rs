@@ -48,7 +48,13 @@ impl Fiber {
             self.leave(program, machine, 0);
             return Err((failure, false));
         }
-        match self.target(program) {
+        // Nothing in a stage whose time is over catches that.
+        let expired = self.expired.take();
+        let target = match expired {
+            Some(depth) => Target::Pipeline(depth),
+            None => self.target(program),
+        };
+        match target {
             Target::Handler(depth) => {
                 self.failed_at = None;
                 self.leave(program, machine, depth + 1);
@@ -76,6 +82,7 @@ impl Fiber {
                 };
                 self.clear(program, frame.function, frame.base);
                 let next = match frame.ret.then.as_deref_mut() {
+                    Some(Continuation::Pipeline(run)) if expired.is_some() => run.expired(),
                     Some(Continuation::Pipeline(run)) => run.failed(&failure),
                     _ => Next::Done(Value::Nil),
                 };

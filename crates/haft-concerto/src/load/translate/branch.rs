@@ -102,9 +102,12 @@ impl Translator<'_> {
             return None;
         }
         self.code.pop();
-        // `x < 10`: the constant was put into a register just before.
+        // `x < 10`: the constant was put into a register just before. Not if that is a local's own
+        // (`let y = 10; if x < y`): the local would be without its value.
+        let operand = self.reg(self.stack.len());
         if let Some(Op::Int { dst, value }) = self.code.last().copied()
             && dst == b
+            && dst == operand
             && self.code.len() > self.barrier
         {
             self.code.pop();
