@@ -184,9 +184,8 @@ impl Conversing<'_> {
         let run = self.run(&line, tools, is_retried).await?;
         let hear = Arc::clone(&heard);
         let run = run.cancel(calling.cancel.clone()).on_event(move |event| {
-            hear.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .hear(event)
+            let mut heard = hear.lock().unwrap_or_else(PoisonError::into_inner);
+            heard.hear(event);
         });
         let outcome = run
             .await
@@ -283,10 +282,9 @@ impl Conversing<'_> {
         let given = builder.into_iter().flat_map(|it| &it.tools);
         let mut tools: Vec<Arc<dyn ToolObject>> = Vec::new();
         for name in own.chain(given.map(|it| &*it.name)) {
-            let more = if house.toolbox.has(name) {
-                house
-                    .toolbox
-                    .called(name, self.session, self.course, calling)
+            let toolbox = house.toolbox();
+            let more = if toolbox.has(name) {
+                toolbox.called(name, self.session, self.course, calling)
             } else {
                 house.servers.tools(house, name).await
             };
@@ -340,7 +338,6 @@ impl Conversing<'_> {
                     "model '{name}' reached the tool round limit ({rounds})"
                 ))
             }
-            End::Incomplete { message, .. } => Trouble::Final(message.clone()),
             End::Failed {
                 reason: FailedReason::Model { error, attempts },
                 ..
@@ -356,7 +353,9 @@ impl Conversing<'_> {
                 validations: heard.complaints + 1,
                 errors: self.errors_of(&outcome.text, message).await,
             },
-            End::Failed { message, .. } => Trouble::Final(message.clone()),
+            End::Incomplete { message, .. } | End::Failed { message, .. } => {
+                Trouble::Final(message.clone())
+            }
             End::Cancelled => Trouble::Stop(Failure::Stop(Stop::Cancelled)),
             End::Waiting(waiting) => {
                 let tools = waiting.approvals.iter();

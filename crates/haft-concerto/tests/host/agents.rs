@@ -169,6 +169,29 @@ async fn a_raise_in_a_handler_an_error_message_and_a_plain_line_end_it() {
 }
 
 #[tokio::test]
+async fn an_agent_that_is_talking_is_busy() {
+    let program = r#"
+        agent A { connector: helper, input_format: "text", output_format: "json", timeout: 1 }
+        let r = listen A.execute("go") {
+            "progress" => |m| { emit("inner", A.execute("again")); },
+        };
+        emit("r", r.is_ok());
+    "#;
+    let script = r#"
+        read -r line
+        printf '{"type":"progress"}\n'
+        printf '{"type":"result"}\n'
+        sleep 5
+    "#;
+    let printed = run(script, "", program).await;
+    assert!(
+        printed.contains("[emit:inner] Err(agent 'A' is busy)"),
+        "{printed}"
+    );
+    assert!(printed.ends_with("[emit:r] true\n"), "{printed}");
+}
+
+#[tokio::test]
 async fn nobody_is_left_when_the_host_is_closed_or_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     let number = folder.path().join("number");

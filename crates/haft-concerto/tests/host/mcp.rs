@@ -219,6 +219,52 @@ async fn variables_of_servers_in_the_source_need_permission() {
 }
 
 #[tokio::test]
+async fn servers_of_the_configuration_keep_their_settings() {
+    use haft_mcp::{Approve, Label, Pool, ServerSettings};
+    let options = haft_concerto::Options {
+        connections: haft_concerto::Connections::Known(vec!["desk".to_owned()]),
+        servers: vec!["Search".to_owned()],
+        ..haft_concerto::Options::default()
+    };
+    let compiled = haft_concerto::compile(&haft_concerto::Source::new("t.conc", ASK), &options);
+    let program = haft_concerto::load::load(compiled.ir.unwrap()).unwrap();
+    for (is_asked, expected) in [
+        (false, "needs approval and was not approved"),
+        (true, "found"),
+    ] {
+        let server = provider([call("Search__search", json!({"words": "x"})), say("done")]).await;
+        let mut settings = ServerSettings::stdio(Label::new("Search").unwrap(), fake());
+        settings.approve = Approve::Always;
+        let pool = Pool::builder().build();
+        pool.add(settings).unwrap();
+        let mut entry = haft_models::ModelConfig::new("desk", haft_models::Adapter::OpenaiChat);
+        entry.base_url = Some(server.base_url());
+        let entries = haft_concerto::host::Entries::new(vec![entry]);
+        let approver = |_: &haft_core::ApprovalRequest| haft_core::Decision::Allow;
+        let setup = haft_concerto::host::Setup {
+            models: Some(std::sync::Arc::new(entries)),
+            servers: Some(pool.clone()),
+            approver: is_asked.then(|| std::sync::Arc::new(approver) as _),
+            ..haft_concerto::host::Setup::default()
+        };
+        let host = haft_concerto::host::Host::new(std::sync::Arc::clone(&program), setup);
+        let printed = crate::kit::Printed::default();
+        host.run(Box::new(printed.clone())).await.unwrap();
+        assert_eq!(printed.text(), "[emit:ok] done\n");
+        let bodies = bodies(&server);
+        assert_eq!(tools(&bodies[0]).unwrap(), NAMES);
+        let results = results(&bodies[1]);
+        assert!(results[0].contains(expected), "{results:?}");
+        host.close().await;
+        assert!(
+            pool.server("Search").is_some(),
+            "it belongs to somebody else"
+        );
+        pool.close().await;
+    }
+}
+
+#[tokio::test]
 async fn streamable_http() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -109,3 +109,20 @@ async fn attempts_and_validations_multiply() {
         "it begins anew"
     );
 }
+
+#[tokio::test]
+async fn a_provider_without_schemas_is_told_in_words() {
+    let server = provider([say(GOOD)]).await;
+    let text = crate::kit::manifest(&server.base_url(), "").replace("\"openai\"", "\"custom\"");
+    let stage = crate::kit::stage(&text, TICKET, |_| {});
+    let printed = stage.run().await.unwrap();
+    assert!(
+        printed.contains("[emit:ticket] [Ticket, Leak, 3, low, nil]"),
+        "{printed}"
+    );
+    let bodies = bodies(&server);
+    assert_eq!(bodies[0].get("response_format"), None);
+    let (role, words) = &messages(&bodies[0])[0];
+    assert_eq!(*role, "system");
+    assert!(words.contains("must match this JSON schema"), "{words}");
+}

@@ -118,6 +118,26 @@ async fn what_goes_wrong_in_a_call_is_that_calls_error() {
 }
 
 #[tokio::test]
+async fn steps_are_counted_for_each_call() {
+    let text = manifest("http://127.0.0.1:9", "");
+    let stage = stage(&text, COUNTER, |setup| setup.limits.steps = Some(2_000_000));
+    let tools = stage
+        .host
+        .tools(Box::new(Printed::default()))
+        .await
+        .unwrap();
+    let served = Served {
+        tools,
+        _stage: stage,
+    };
+    for _ in 0..2 {
+        let error = served.call("Counter__spin", json!({})).await.unwrap_err();
+        assert_eq!(error.message(), "max steps exceeded (2000000)");
+    }
+    assert_eq!(served.call("Counter__next", json!({})).await.unwrap(), "41");
+}
+
+#[tokio::test]
 async fn a_call_that_never_ends_does_not_hold_up_others() {
     let served = Arc::new(Served::new("http://127.0.0.1:9", Duration::from_secs(20)).await);
     let spinning = {

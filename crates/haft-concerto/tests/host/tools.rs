@@ -91,7 +91,7 @@ async fn every_result_and_every_error_is_json() {
         (
             "T__thrown",
             json!({}),
-            r#"{"error":"cannot cast String \\"x\\" to Int"}"#,
+            r#"{"error":"cannot cast String \"x\" to Int"}"#,
         ),
         ("T__fault", json!({}), r#"{"error":"division by zero"}"#),
         (
@@ -415,6 +415,42 @@ async fn a_system_prompt_may_be_computed_and_memory_comes_between() {
     assert_eq!(messages(&bodies[1]), expected);
     assert_eq!(bodies[0]["temperature"], json!(0.0));
     assert_eq!(bodies[0]["max_tokens"], 77);
+}
+
+#[tokio::test]
+async fn models_in_tools_of_models_end_somewhere() {
+    let server = provider([
+        call("Ask__again", json!({})).times(16),
+        say("enough").forever(),
+    ])
+    .await;
+    let program = r#"
+        tool Ask { @describe("x") pub fn again() -> Result<String, String> { Ok(ask()?) } }
+        model M { provider: desk, base: "small", tools: [Ask] }
+        fn ask() -> Result<String, String> { Ok(M.execute("again")?.text) }
+        fn main() { emit("end", ask()); }
+    "#;
+    assert_eq!(run(&server, program).await, "[emit:end] Ok(enough)\n");
+    let bodies = bodies(&server);
+    assert_eq!(bodies.len(), 32);
+    let innermost = results(&bodies[16]);
+    assert!(innermost[0].contains("deeper than 16"), "{innermost:?}");
+}
+
+#[tokio::test]
+async fn a_tool_that_takes_too_long_is_an_error_for_the_model_and_stops() {
+    let server = provider([call("T__spin", json!({})), say("so be it")]).await;
+    let program = r#"
+        tool T { @describe("x") pub fn spin() -> Int { loop { } } }
+        model M { provider: desk, base: "small", tools: [T] }
+        emit("end", M.execute("go").unwrap().text);
+    "#;
+    let stage = stage(&manifest(&server.base_url(), ""), program, |setup| {
+        setup.tool_timeout = std::time::Duration::from_millis(200);
+    });
+    assert_eq!(stage.run().await.unwrap(), "[emit:end] so be it\n");
+    let said = r#"{"error":"Tool 'T__spin' timed out after 0.2s."}"#;
+    assert_eq!(results(&bodies(&server)[1]), [said]);
 }
 
 fn fail_500() -> Step {
