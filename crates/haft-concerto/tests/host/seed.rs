@@ -36,8 +36,8 @@ async fn offered(piece: &str) -> Option<Vec<String>> {
     Some(tools.into_iter().map(str::to_owned).collect())
 }
 
-fn names(names: &[&str]) -> Option<Vec<String>> {
-    Some(names.iter().map(|name| (*name).to_owned()).collect())
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn with_tools_adds_to_the_models_own_and_none_is_there_twice() {
     let piece = "let result = Model.with_tools([Calculator, FileManager]).execute(prompt);";
     assert_eq!(
         offered(piece).await,
-        names(&["FileManager__read", "Calculator__add"])
+        Some(names(&["FileManager__read", "Calculator__add"]))
     );
 }
 
@@ -61,10 +61,10 @@ async fn without_tools_drops_the_models_own_only_in_either_order() {
         "let result = Model.without_tools().with_tools([Calculator]).execute(prompt);",
         "let result = Model.with_tools([Calculator]).without_tools().execute(prompt);",
     ] {
-        assert_eq!(offered(piece).await, names(&["Calculator__add"]));
+        assert_eq!(offered(piece).await, Some(names(&["Calculator__add"])));
     }
     let piece = "let result = Model.with_tools([]).execute(prompt);";
-    assert_eq!(offered(piece).await, names(&["FileManager__read"]));
+    assert_eq!(offered(piece).await, Some(names(&["FileManager__read"])));
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn memory_and_tools_compose() {
     let piece = "let result = Model.with_memory(m).with_tools([Calculator]).execute(prompt);";
     assert_eq!(
         offered(piece).await,
-        names(&["FileManager__read", "Calculator__add"])
+        Some(names(&["FileManager__read", "Calculator__add"]))
     );
     let piece = "let result = Model
         .with_memory(conversation)
@@ -81,11 +81,11 @@ async fn memory_and_tools_compose() {
         emit(\"kept\", conversation.len());";
     assert_eq!(
         offered(piece).await,
-        names(&[
+        Some(names(&[
             "FileManager__read",
             "SearchTool__search",
             "DatabaseTool__query"
-        ])
+        ]))
     );
 }
 

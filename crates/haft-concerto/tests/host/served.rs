@@ -41,7 +41,7 @@ struct Served {
 impl Served {
     async fn new(address: &str, limit: Duration) -> Self {
         let stage = stage(&manifest(address, ""), COUNTER, |setup| {
-            setup.call_limit = limit
+            setup.call_limit = limit;
         });
         let tools = stage
             .host
@@ -160,8 +160,8 @@ async fn a_call_that_never_ends_does_not_hold_up_others() {
 
 #[tokio::test]
 async fn a_served_tool_may_ask_models() {
-    let server = provider([say("42")]).await;
-    let served = Served::new(&server.base_url(), Duration::from_secs(5)).await;
+    let answering = provider([say("42")]).await;
+    let served = Served::new(&answering.base_url(), Duration::from_secs(5)).await;
     assert_eq!(
         served
             .call("Counter__ask", json!({"q": "why"}))

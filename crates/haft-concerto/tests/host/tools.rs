@@ -396,7 +396,7 @@ async fn a_system_prompt_may_be_computed_and_memory_comes_between() {
         "user: [1, x]",
         "assistant: four",
     ];
-    let kept: String = kept.iter().map(|it| format!("[emit:m] {it}\n")).collect();
+    let kept = format!("[emit:m] {}\n", kept.join("\n[emit:m] "));
     assert_eq!(
         printed, kept,
         "a failed call and one that does not append leave nothing"

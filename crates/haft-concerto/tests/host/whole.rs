@@ -12,7 +12,7 @@ use crate::kit::{Printed, bodies, manifest, provider, stage};
 async fn tests_run_offline_each_on_a_machine_of_its_own() {
     let program = include_str!("../programs/e.conc");
     let stage = stage(&manifest("http://127.0.0.1:9", ""), program, |setup| {
-        setup.mock = true
+        setup.mock = true;
     });
     let mut outcomes = Vec::new();
     for place in 0..5 {
@@ -75,7 +75,7 @@ async fn emits_are_shown_as_json_or_not_at_all() {
 async fn steps_are_limited_for_the_program_with_its_tools() {
     let text = manifest("http://127.0.0.1:9", "");
     let stage = stage(&text, "loop { }", |setup| {
-        setup.limits.steps = Some(3_000_000)
+        setup.limits.steps = Some(3_000_000);
     });
     let failure = stage.run().await.unwrap_err();
     assert_eq!(failure.text, "max steps exceeded (3000000)");
