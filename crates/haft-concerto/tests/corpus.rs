@@ -9,18 +9,18 @@
 //! `// with: …`, the switches that the program is run with, as for `haft run` and `haft test`.
 #![allow(clippy::expect_used)] // helpers of tests
 
-use std::collections::BTreeMap;
+mod case;
+
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use haft_concerto::host::{Offline, TestOutcome};
-use haft_concerto::ir::Module;
-use haft_concerto::load::{self, Program};
-use haft_concerto::natives::{Grant, Permissions};
-use haft_concerto::vm::{Limits, Machine, Output};
-use haft_concerto::{Connections, Options, Source, compile};
+use haft_concerto::load::Program;
+use haft_concerto::vm::{Machine, Output};
+
+use case::{Case, Switches, compare, programs};
 
 #[derive(Clone, Default)]
 struct Words(Arc<Mutex<String>>);
@@ -41,164 +41,6 @@ impl Output for Words {
     }
 }
 
-/// What a program is run with.
-#[derive(Default)]
-struct Switches {
-    permissions: Permissions,
-    limits: Limits,
-    /// Its tests are run, not its entry.
-    test: bool,
-    servers: Vec<String>,
-    /// Only these connections are known.
-    connections: Option<Vec<String>>,
-}
-
-impl Switches {
-    fn read(text: &str) -> Self {
-        let mut switches = Self::default();
-        let first = text.lines().next().unwrap_or_default();
-        for word in first.strip_prefix("// with: ").unwrap_or("").split(' ') {
-            let (name, value) = word.split_once('=').unwrap_or((word, ""));
-            let grant = || match value {
-                "" => Grant::Everything,
-                names => Grant::Only(names.split(',').map(str::to_owned).collect()),
-            };
-            let number = || value.parse().expect("a limit is a number");
-            match name {
-                "--allow-fs" => switches.permissions.fs = grant(),
-                "--allow-net" => switches.permissions.net = grant(),
-                "--allow-env" => switches.permissions.env = grant(),
-                "--max-depth" => switches.limits.depth = number(),
-                "--max-steps" => switches.limits.steps = u64::try_from(number()).ok(),
-                "--max-memory" => switches.limits.memory = number(),
-                "--test" => switches.test = true,
-                "--server" => switches.servers.push(value.to_owned()),
-                "--connection" => switches.connections = Some(vec![value.to_owned()]),
-                "" => {}
-                other => panic!("`{other}` is no switch of the corpus"),
-            }
-        }
-        switches
-    }
-}
-
-/// The programs below a directory.
-fn programs(directory: &Path, found: &mut Vec<PathBuf>) {
-    let main = directory.join("main.conc");
-    if main.exists() {
-        found.push(main);
-        return;
-    }
-    for entry in fs::read_dir(directory).expect("the corpus is there") {
-        let path = entry.expect("it can be read").path();
-        if path.is_dir() {
-            programs(&path, found);
-        } else if path.extension().is_some_and(|it| it == "conc") {
-            found.push(path);
-        }
-    }
-}
-
-/// The other files of a program in a folder of its own.
-fn modules(main: &Path) -> BTreeMap<String, String> {
-    fn gather(root: &Path, directory: &Path, files: &mut BTreeMap<String, String>) {
-        for entry in fs::read_dir(directory).expect("the folder is there") {
-            let path = entry.expect("it can be read").path();
-            if path.is_dir() {
-                gather(root, &path, files);
-            } else if path.extension().is_some_and(|it| it == "conc") {
-                let name = path.strip_prefix(root).expect("it is below the root");
-                let text = fs::read_to_string(&path).expect("it can be read");
-                files.insert(name.to_string_lossy().into_owned(), text);
-            }
-        }
-    }
-    let mut files = BTreeMap::new();
-    let folder = main.parent().expect("a file is in a folder");
-    if main.ends_with("main.conc") {
-        gather(folder, folder, &mut files);
-    }
-    files
-}
-
-/// What a program did.
-#[derive(Default, PartialEq, Eq)]
-struct Ended {
-    diagnostics: String,
-    printed: String,
-    error: String,
-}
-
-impl Ended {
-    /// What is written beside a program.
-    fn expected(path: &Path) -> Self {
-        let read = |extension| fs::read_to_string(path.with_extension(extension));
-        Self {
-            diagnostics: read("diag").unwrap_or_default(),
-            printed: read("out").unwrap_or_default(),
-            error: read("err").unwrap_or_default().trim_end().to_owned(),
-        }
-    }
-
-    fn show(&self) -> String {
-        let Self {
-            diagnostics,
-            printed,
-            error,
-        } = self;
-        format!("{diagnostics}{printed}{error}\n")
-    }
-}
-
-/// A folder for files that programs write, which is empty at first.
-fn scratch() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("it can be made");
-    folder
-}
-
-fn run(path: &Path, with_diagnostics: bool) -> Ended {
-    let text = fs::read_to_string(path).expect("it can be read");
-    let scratch = scratch();
-    let scratch = scratch.to_str().expect("its name is text");
-    let text = text.replace("SCRATCH", scratch);
-    let switches = Switches::read(&text);
-    let options = Options {
-        connections: match &switches.connections {
-            Some(names) => Connections::Known(names.clone()),
-            None => Connections::Any,
-        },
-        servers: switches.servers.clone(),
-        ..Options::default()
-    };
-    let files = modules(path);
-    let compiled = compile(&Source::new("main.conc", &text).with(&files), &options);
-    let diagnostics = if with_diagnostics || compiled.has_errors() {
-        compiled.render()
-    } else {
-        String::new()
-    };
-    let mut ended = Ended {
-        diagnostics,
-        ..Ended::default()
-    };
-    let Some(ir) = compiled.ir else {
-        return ended;
-    };
-    // Through its text, so that what is written is what is run.
-    let ir = Module::from_json(&ir.to_json()).expect("what is written can be read");
-    let program = load::load(ir).expect("what is compiled can be loaded");
-    (ended.printed, ended.error) = if switches.test {
-        (test(&program, &switches), String::new())
-    } else {
-        execute(&program, &switches)
-    };
-    ended.printed = ended.printed.replace(scratch, "SCRATCH");
-    ended.error = ended.error.replace(scratch, "SCRATCH");
-    ended
-}
-
 fn machine(program: &Arc<Program>, switches: &Switches, words: &Words) -> Machine {
     Machine::new(
         Arc::clone(program),
@@ -213,7 +55,7 @@ fn execute(program: &Arc<Program>, switches: &Switches) -> (String, String) {
     let mut machine = machine(program, switches, &words);
     let ended = Offline::new(&mut machine, |machine, channel, payload| {
         let line = format!("[emit:{channel}] {payload}\n");
-        machine.output().print(&without_durations(&line));
+        machine.output().print(&line);
     })
     .run();
     (words.take(), ended.err().unwrap_or_default())
@@ -238,48 +80,23 @@ fn test(program: &Arc<Program>, switches: &Switches) -> String {
     said
 }
 
-/// How long something took is never the same twice.
-fn without_durations(line: &str) -> String {
-    match line.split_once("\"duration_ms\": ") {
-        Some((before, after)) => {
-            let rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
-            format!("{before}\"duration_ms\": 0{rest}")
-        }
-        None => line.to_owned(),
-    }
-}
-
 #[test]
 fn every_program_of_the_corpus_prints_what_is_written_beside_it() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let (_, found) = programs();
     let only = std::env::var("HAFT_CORPUS").unwrap_or_default();
-    let mut found = Vec::new();
-    programs(&root, &mut found);
-    found.sort();
-    let mut wrong = Vec::new();
-    for path in &found {
-        let name = path.strip_prefix(&root).expect("it is there").display();
-        if !name.to_string().contains(&only) {
-            continue;
-        }
-        let expected = Ended::expected(path);
-        let got = run(path, path.with_extension("diag").exists());
-        if got != expected {
-            wrong.push(format!(
-                "{name}\n--- expected\n{}--- got\n{}",
-                expected.show(),
-                got.show()
-            ));
-        }
-    }
-    assert!(
-        wrong.is_empty(),
-        "{} of {} differ:\n{}",
-        wrong.len(),
-        found.len(),
-        wrong.join("\n")
-    );
-    assert!(found.len() > 170, "the corpus is there: {}", found.len());
+    let wanted = found
+        .into_iter()
+        .filter(|path| path.to_string_lossy().contains(&only));
+    compare(wanted.map(|path| {
+        let case = Case::read(&path, "offline");
+        let (printed, error) = match &case.program {
+            None => Default::default(),
+            Some(program) if case.switches.test => (test(program, &case.switches), String::new()),
+            Some(program) => execute(program, &case.switches),
+        };
+        let ended = case.ended(&printed, &error);
+        (path, ended)
+    }));
 }
 
 #[test]

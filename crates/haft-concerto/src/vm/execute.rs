@@ -14,6 +14,8 @@ pub(super) enum Exit {
     Frame,
     /// The host is asked.
     Effect(Effect),
+    /// Others come to their turn.
+    Pause,
 }
 
 /// Notes where the frame is, and fails.
@@ -206,6 +208,9 @@ impl Fiber {
                         if self.fuel < 0 || machine.heap.is_due() {
                             save(frames, pc);
                             self.refuel(machine)?;
+                            if self.pauses() {
+                                return Ok(Exit::Pause);
+                            }
                             continue 'frame;
                         }
                     }
@@ -386,6 +391,9 @@ impl Fiber {
                         self.fuel -= 4;
                         if self.fuel < 0 || machine.heap.is_due() {
                             self.refuel(machine)?;
+                            if self.pauses() {
+                                return Ok(Exit::Pause);
+                            }
                         }
                         continue 'frame;
                     }
@@ -442,8 +450,14 @@ impl Fiber {
                             Some(effect) => return Ok(Exit::Effect(effect)),
                             // The registers may lie elsewhere now.
                             None if self.frames.len() == depth => continue 'frame,
-                            None => return Ok(Exit::Frame),
+                            None => {}
                         }
+                        // Whatever way a function is entered, it counts.
+                        self.fuel -= 4;
+                        if self.fuel < 0 || machine.heap.is_due() {
+                            self.refuel(machine)?;
+                        }
+                        return Ok(Exit::Frame);
                     }
                     Op::NameError { name } => {
                         let name = program.names[name as usize].to_string();

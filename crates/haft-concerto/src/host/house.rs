@@ -1,0 +1,190 @@
+//! The host.
+
+use std::collections::{HashMap, HashSet};
+use std::future::Future;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use haft_core::{BoxFuture, Cancel, ToolObject};
+
+use super::agents::Agents;
+use super::connections::Connections;
+use super::course::Course;
+use super::servers::Servers;
+use super::session::{Session, Use, internal};
+use super::tools::Toolbox;
+use super::web::Web;
+use super::{EmitFormat, RunFailure, Setup, TestOutcome};
+use crate::load::Program;
+use crate::value::Value;
+use crate::vm::{Failure, Machine, Output};
+
+/// Runs a program, its tests and its tools on haft's engine. Clones share everything.
+#[derive(Clone)]
+pub struct Host(Arc<House>);
+
+/// What everything that a host runs shares.
+pub(super) struct House {
+    pub(super) program: Arc<Program>,
+    pub(super) setup: Setup,
+    pub(super) cancel: Cancel,
+    pub(super) connections: Connections,
+    pub(super) servers: Servers,
+    pub(super) agents: Agents,
+    pub(super) web: Web,
+    toolbox: OnceLock<Toolbox>,
+    handlers: RwLock<HashMap<String, Handler>>,
+    told: Mutex<HashSet<String>>,
+}
+
+type Handler = Arc<dyn Fn(Value) -> BoxFuture<'static, Value> + Send + Sync>;
+
+impl Host {
+    /// A host for a program. Nothing is started before it is needed.
+    pub fn new(program: Arc<Program>, setup: Setup) -> Self {
+        Self(Arc::new(House {
+            connections: Connections::default(),
+            servers: Servers::new(&setup),
+            agents: Agents::default(),
+            web: Web::default(),
+            toolbox: OnceLock::new(),
+            cancel: Cancel::new(),
+            handlers: RwLock::default(),
+            told: Mutex::default(),
+            program,
+            setup,
+        }))
+    }
+
+    /// Registers who hears of a channel. Its answer is the value of `await emit`; that of a plain `emit`
+    /// is dropped, and the program goes on when it is there. The latest handler of a channel counts.
+    #[must_use]
+    pub fn on_emit<F, R>(self, channel: impl Into<String>, handler: F) -> Self
+    where
+        F: Fn(Value) -> R + Send + Sync + 'static,
+        R: Future<Output = Value> + Send + 'static,
+    {
+        let handler: Handler = Arc::new(move |payload| Box::pin(handler(payload)));
+        let handlers = self.0.handlers.write();
+        let mut handlers = handlers.unwrap_or_else(PoisonError::into_inner);
+        handlers.insert(channel.into(), handler);
+        drop(handlers);
+        self
+    }
+
+    /// Runs the program on a machine of its own: what comes first, then its entry. `Err` of `main` is a
+    /// failure.
+    pub async fn run(&self, output: Box<dyn Output>) -> Result<Value, RunFailure> {
+        let session = Session::open(&self.0, output, Use::Program).await?;
+        let entry = session.machine().await.entry();
+        let entry = entry.map_err(|error| RunFailure {
+            text: error.to_string(),
+            place: None,
+            is_cancelled: false,
+        })?;
+        let course = Course::new(self.0.cancel.child());
+        match session.drive(entry, course).await? {
+            Value::Err(error) => Err(RunFailure {
+                text: Failure::Raised(error.get().clone()).to_string(),
+                place: None,
+                is_cancelled: false,
+            }),
+            value => Ok(value),
+        }
+    }
+
+    /// Runs the test at this place of the IR on a machine of its own.
+    pub async fn test(&self, place: usize, output: Box<dyn Output>) -> TestOutcome {
+        let Some(test) = self.0.program.ir().tests.get(place) else {
+            return TestOutcome::Failed(format!("there is no test number {place}"));
+        };
+        let ended = async {
+            let session = Session::open(&self.0, output, Use::Test).await?;
+            let fiber = session.machine().await.test(place);
+            let fiber = fiber.map_err(|error| internal(&error.to_string()))?;
+            session
+                .drive(fiber, Course::new(self.0.cancel.child()))
+                .await
+        };
+        TestOutcome::of(test, ended.await.map_err(|ended| ended.failure.to_string()))
+    }
+
+    /// The program's tools for a catalogue, on a machine that they share; what comes first has run.
+    pub async fn tools(
+        &self,
+        output: Box<dyn Output>,
+    ) -> Result<Vec<Arc<dyn ToolObject>>, RunFailure> {
+        let session = Session::open(&self.0, output, Use::Tools).await?;
+        Ok(self.0.toolbox().served(&session))
+    }
+
+    /// Stops everything that runs, as soon as it can be stopped: waiting at once, code after its slice.
+    /// What begins later is stopped as well. May be called from anywhere, such as a signal's task.
+    pub fn cancel(&self) {
+        self.0.cancel.cancel();
+    }
+
+    /// Ends MCP servers and agents that the host started, and waits for their end.
+    pub async fn close(&self) {
+        self.0.agents.close().await;
+        self.0.servers.close().await;
+    }
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host")
+            .field("module", &self.0.program.ir().module)
+            .field("setup", &self.0.setup)
+            .finish_non_exhaustive()
+    }
+}
+
+impl House {
+    /// The program's tools, made when the first is needed.
+    pub(super) fn toolbox(&self) -> &Toolbox {
+        self.toolbox
+            .get_or_init(|| Toolbox::new(&self.program, &self.setup))
+    }
+
+    /// Whether somebody hears of a channel.
+    pub(super) fn hears(&self, channel: &str) -> bool {
+        self.handler(channel).is_some()
+    }
+
+    fn handler(&self, channel: &str) -> Option<Handler> {
+        let handlers = self.handlers.read();
+        let handlers = handlers.unwrap_or_else(PoisonError::into_inner);
+        handlers.get(channel).cloned()
+    }
+
+    /// What the handler of a channel answers, if there is one.
+    pub(super) async fn handled(&self, channel: &str, payload: Value) -> Option<Value> {
+        let handler = self.handler(channel)?;
+        Some(handler(payload).await)
+    }
+
+    /// Writes an emit where the program's words go.
+    pub(super) fn show(&self, machine: &mut Machine, channel: &str, payload: &Value) {
+        let line = match self.setup.emits {
+            EmitFormat::Hidden => return,
+            EmitFormat::Text => format!("[emit:{channel}] {payload}\n"),
+            EmitFormat::Json => {
+                // What cannot be written as JSON is at least shown.
+                let json = payload.to_json();
+                let json =
+                    json.unwrap_or_else(|_| serde_json::json!(payload.to_string()).to_string());
+                let channel = serde_json::json!(channel);
+                format!("{{\"channel\":{channel},\"payload\":{json}}}\n")
+            }
+        };
+        machine.output().print(&line);
+    }
+
+    /// Says something once for each `about`: what is wrong with a server is wrong at every call.
+    pub(super) fn warn(&self, about: &str, text: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(about.to_owned()) {
+            (self.setup.warn)(text);
+        }
+    }
+}
