@@ -15,6 +15,7 @@ use super::Setup;
 use super::connections::seconds;
 use super::course::Course;
 use super::house::House;
+use super::web::allowed;
 use crate::ir;
 use crate::value::Value;
 use crate::vm::McpCall;
@@ -178,6 +179,9 @@ fn settings(
         let url = Url::parse(url).map_err(|error| format!("`url`: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err("`url`: only http and https can be reached".to_owned());
+        }
+        if !is_same("url") {
+            allowed(setup, &url)?;
         }
         let mut settings = ServerSettings::http(label, url);
         if let TransportSettings::Http(http) = &mut settings.transport {

@@ -94,7 +94,7 @@ impl Web {
 }
 
 /// Whether a host may be asked; redirects lead anywhere.
-fn allowed(setup: &Setup, url: &Url) -> Result<(), String> {
+pub(super) fn allowed(setup: &Setup, url: &Url) -> Result<(), String> {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if !matches!(url.scheme(), "http" | "https") {

@@ -264,8 +264,8 @@ async fn servers_of_the_configuration_keep_their_settings() {
     }
 }
 
-#[tokio::test]
-async fn streamable_http() {
+/// A server over HTTP, and the task that serves it.
+async fn over_http() -> (std::net::SocketAddr, tokio::task::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let serving = tokio::spawn(async move {
@@ -274,6 +274,36 @@ async fn streamable_http() {
             tokio::spawn(serve(socket));
         }
     });
+    (address, serving)
+}
+
+#[tokio::test]
+async fn an_address_of_the_source_needs_permission() {
+    let (address, serving) = over_http().await;
+    let program =
+        format!(r#"mcp Search {{ transport: "http", url: "http://{address}/mcp" }} {ASK}"#);
+    let server = provider([say("without"), say("with")]).await;
+    let text = manifest(&server.base_url(), "");
+    let refused = stage(&text, &program, |_| {});
+    assert_eq!(refused.run().await.unwrap(), "[emit:ok] without\n");
+    let warnings = refused.warnings();
+    assert!(
+        warnings[0].contains("allow it with --allow-net=127.0.0.1"),
+        "{warnings:?}"
+    );
+    let allowed = stage(&text, &program, |setup| {
+        setup.permissions.net = Grant::Only(vec!["127.0.0.1".to_owned()]);
+    });
+    assert_eq!(allowed.run().await.unwrap(), "[emit:ok] with\n");
+    let bodies = bodies(&server);
+    assert_eq!(tools(&bodies[0]), None);
+    assert_eq!(tools(&bodies[1]).unwrap(), NAMES);
+    serving.abort();
+}
+
+#[tokio::test]
+async fn streamable_http() {
+    let (address, serving) = over_http().await;
     let server = provider([call("Search__search", json!({"words": "x"})), say("done")]).await;
     let more = format!("[mcp.Search]\ntransport = \"http\"\nurl = \"http://{address}/mcp\"\n");
     let stage = stage(&manifest(&server.base_url(), &more), ASK, |_| {});
