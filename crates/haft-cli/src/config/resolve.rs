@@ -183,6 +183,16 @@ pub(crate) fn resolve(
     })
 }
 
+/// The models, for whoever asks them later or never: no key is looked up.
+pub(super) fn described_models(
+    source: &Source,
+    variables: &Variables,
+) -> Result<Vec<ModelConfig>, Complaint> {
+    let document = Document::parse(source, variables)?;
+    let said = document.read()?;
+    models::described(&document, said.model)
+}
+
 /// Where the data is, for whoever needs nothing else of the configuration: models and their keys are
 /// not looked at.
 pub(crate) fn data_dir(
