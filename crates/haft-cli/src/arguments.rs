@@ -187,6 +187,8 @@ pub(crate) struct ServeArguments {
     /// machine. Where there is none, the offline model answers, by rules.
     #[arg(long, value_name = "ADAPTER:NAME")]
     pub(crate) model: Option<ModelChoice>,
+    #[command(flatten)]
+    pub(crate) scripts: ScriptArguments,
 }
 
 #[derive(Debug, Args)]

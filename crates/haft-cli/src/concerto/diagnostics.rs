@@ -31,11 +31,7 @@ pub(super) fn show_all(
 }
 
 /// The words are the language's own; here they only get their colours.
-fn write_one(
-    out: &mut impl Write,
-    diagnostic: &Diagnostic,
-    sources: &SourceMap,
-) -> io::Result<()> {
+fn write_one(out: &mut impl Write, diagnostic: &Diagnostic, sources: &SourceMap) -> io::Result<()> {
     let text = diagnostic.render(sources);
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default();
@@ -56,7 +52,12 @@ fn write_one(
     for line in lines {
         match line.split_once(" | ") {
             Some((margin, marks)) if marks.trim().chars().all(|it| it == '^') => {
-                writeln!(out, "{}{}", format!("{margin} | ").dimmed(), marks.red().bold())?;
+                writeln!(
+                    out,
+                    "{}{}",
+                    format!("{margin} | ").dimmed(),
+                    marks.red().bold()
+                )?;
             }
             Some((margin, code)) => writeln!(out, "{}{code}", format!("{margin} | ").dimmed())?,
             None => writeln!(out, "{}", line.cyan())?,

@@ -128,7 +128,10 @@ fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             let text = format!("`{}` is no Concerto program", shown(path));
             return Err(Failure::mistake(text).remedy("programs end in `.conc`"));
         } else {
-            return Err(Failure::mistake(format!("there is no file `{}`", shown(path))));
+            return Err(Failure::mistake(format!(
+                "there is no file `{}`",
+                shown(path)
+            )));
         }
     }
     files.dedup();

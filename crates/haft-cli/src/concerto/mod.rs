@@ -8,6 +8,7 @@ mod begin;
 mod check;
 mod diagnostics;
 mod fmt;
+mod hosted;
 mod output;
 mod project;
 mod run;
@@ -19,6 +20,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 pub(crate) use self::begin::begin;
+pub(crate) use self::hosted::{Scripts, Wanted, Words};
 use crate::arguments::{
     CheckArguments, CompileArguments, FmtArguments, RunArguments, TestArguments,
 };

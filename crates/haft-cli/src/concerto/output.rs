@@ -90,7 +90,9 @@ impl Inner {
     fn keep_writing(&self) {
         loop {
             let state = self.lock();
-            let waited = self.begun.wait_while(state, |state| state.buffer.is_empty());
+            let waited = self
+                .begun
+                .wait_while(state, |state| state.buffer.is_empty());
             drop(waited.unwrap_or_else(PoisonError::into_inner));
             thread::sleep(WAIT);
             self.flush(&mut self.lock());

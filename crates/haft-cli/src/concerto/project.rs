@@ -91,7 +91,10 @@ impl Project {
             let file = file.strip_prefix(".").map_or(file.clone(), Path::to_owned);
             if !file.is_file() {
                 let manifest = super::project::shown(&found.0);
-                let text = format!("the entry `{}` of `{manifest}` is not there", printable(entry));
+                let text = format!(
+                    "the entry `{}` of `{manifest}` is not there",
+                    printable(entry)
+                );
                 return Err(Failure::new(text).into());
             }
             (file, Some(found))
@@ -156,7 +159,11 @@ impl Project {
     pub(crate) fn options(&self, models: Models) -> Options {
         let manifest = self.manifest.as_ref();
         let declared = manifest.map_or(&[][..], |manifest| &manifest.servers);
-        let servers = self.beside.mcp.iter().map(|server| server.label.to_string());
+        let servers = self
+            .beside
+            .mcp
+            .iter()
+            .map(|server| server.label.to_string());
         Options {
             connections: match models {
                 Models::Mocked => Connections::Any,

@@ -59,10 +59,7 @@ pub(super) fn printer_for(host: &Host) -> Printer {
 }
 
 /// Works until it is done; nothing if Ctrl-C came first. Then it is stopped, and waited for.
-pub(super) async fn until_interrupted<T>(
-    host: &Host,
-    work: impl Future<Output = T>,
-) -> Option<T> {
+pub(super) async fn until_interrupted<T>(host: &Host, work: impl Future<Output = T>) -> Option<T> {
     let mut work = std::pin::pin!(work);
     tokio::select! {
         done = &mut work => Some(done),
@@ -103,7 +100,9 @@ pub(super) fn tell(failure: &RunFailure, is_debugged: bool) -> io::Result<()> {
     if let (true, Some((function, place))) = (is_debugged, &failure.place) {
         let function = printable(function);
         match place {
-            Some([line, column]) => writeln!(out, "  in `{function}`, line {line}, column {column}")?,
+            Some([line, column]) => {
+                writeln!(out, "  in `{function}`, line {line}, column {column}")?
+            }
             None => writeln!(out, "  in `{function}`")?,
         }
     }

@@ -27,7 +27,11 @@ pub(super) async fn test(arguments: TestArguments) -> Result<ExitCode, Box<dyn E
         return Ok(ExitCode::FAILURE);
     };
     let program = haft_concerto::load::load(ir).map_err(|error| project.unloadable(&error))?;
-    let all = program.ir().tests.iter().map(|test| test.description.clone());
+    let all = program
+        .ir()
+        .tests
+        .iter()
+        .map(|test| test.description.clone());
     let filter = arguments.filter.as_deref().unwrap_or_default();
     let mut chosen: Vec<(usize, String)> = all.enumerate().collect();
     let has_any = !chosen.is_empty();
@@ -96,7 +100,9 @@ async fn run_all(
     let passed = chosen.len() - failed;
     let gap = if is_shown { "\n" } else { "" };
     let word = if failed == 0 { "ok" } else { "FAILED" };
-    out.print(&format!("{gap}test result: {word}. {passed} passed, {failed} failed\n"));
+    out.print(&format!(
+        "{gap}test result: {word}. {passed} passed, {failed} failed\n"
+    ));
     if failed == 0 {
         return out.finish().map(|()| ExitCode::SUCCESS);
     }

@@ -7,6 +7,7 @@
 
 mod bare_numbers;
 mod complaint;
+mod concerto;
 mod document;
 mod door;
 mod excerpt;
@@ -35,6 +36,7 @@ use haft::LoopOptions;
 use haft::models::{Adapter, ModelConfig, process_environment};
 
 pub(crate) use complaint::{Complaint, Place};
+pub(crate) use concerto::ConcertoConfig;
 pub(crate) use document::Source;
 pub(crate) use door::{Door, door};
 pub(crate) use gateway::GatewayMode;
