@@ -48,7 +48,7 @@ pub use pool::{
     CallLog, CallRecord, Guest, HeldTool, LabelTaken, McpTool, Offering, Pool, PoolBuilder, Server,
     ServerTools, State,
 };
-pub use process::Launcher;
+pub use process::{Launcher, Pipes, Process};
 pub use question::{Answer, Asker, AskerSlot, Question, QuestionKind, Questions, Takes};
 pub use render::{RenderOptions, Rendered, capped};
 pub use secret::Secret;

@@ -1,28 +1,56 @@
 //! The host.
 
+use std::collections::HashMap;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use haft_core::ToolObject;
+use haft_core::{BoxFuture, Cancel, ToolObject};
 
-use super::{RunFailure, Setup, TestOutcome};
+use super::agents::Agents;
+use super::connections::Connections;
+use super::course::Course;
+use super::servers::Servers;
+use super::session::{Session, Use, internal};
+use super::tools::Toolbox;
+use super::web::Web;
+use super::{EmitFormat, RunFailure, Setup, TestOutcome};
 use crate::load::Program;
 use crate::value::Value;
-use crate::vm::Output;
+use crate::vm::{Failure, Machine, Output};
 
 /// Runs a program, its tests and its tools on haft's engine. Clones share everything.
 #[derive(Clone)]
 pub struct Host(Arc<House>);
 
-struct House {
-    program: Arc<Program>,
-    setup: Setup,
+/// What everything that a host runs shares.
+pub(super) struct House {
+    pub(super) program: Arc<Program>,
+    pub(super) setup: Setup,
+    pub(super) cancel: Cancel,
+    pub(super) connections: Connections,
+    pub(super) servers: Servers,
+    pub(super) agents: Agents,
+    pub(super) web: Web,
+    pub(super) toolbox: Toolbox,
+    handlers: RwLock<HashMap<String, Handler>>,
 }
+
+type Handler = Arc<dyn Fn(Value) -> BoxFuture<'static, Value> + Send + Sync>;
 
 impl Host {
     /// A host for a program. Nothing is started before it is needed.
     pub fn new(program: Arc<Program>, setup: Setup) -> Self {
-        Self(Arc::new(House { program, setup }))
+        Self(Arc::new(House {
+            connections: Connections::default(),
+            servers: Servers::new(&setup),
+            agents: Agents::default(),
+            web: Web::default(),
+            toolbox: Toolbox::new(&program, &setup),
+            cancel: Cancel::new(),
+            handlers: RwLock::default(),
+            program,
+            setup,
+        }))
     }
 
     /// Registers who hears of a channel. Its answer is the value of `await emit`; that of a plain `emit`
@@ -33,21 +61,49 @@ impl Host {
         F: Fn(Value) -> R + Send + Sync + 'static,
         R: Future<Output = Value> + Send + 'static,
     {
-        let _ = (channel.into(), handler);
+        let handler: Handler = Arc::new(move |payload| Box::pin(handler(payload)));
+        let handlers = self.0.handlers.write();
+        let mut handlers = handlers.unwrap_or_else(PoisonError::into_inner);
+        handlers.insert(channel.into(), handler);
+        drop(handlers);
         self
     }
 
     /// Runs the program on a machine of its own: what comes first, then its entry. `Err` of `main` is a
     /// failure.
     pub async fn run(&self, output: Box<dyn Output>) -> Result<Value, RunFailure> {
-        let _ = (&self.0.program, &self.0.setup, output);
-        Ok(Value::Nil)
+        let session = Session::open(&self.0, output, Use::Program).await?;
+        let entry = session.machine().await.entry();
+        let entry = entry.map_err(|error| RunFailure {
+            text: error.to_string(),
+            place: None,
+            is_cancelled: false,
+        })?;
+        let course = Course::new(self.0.cancel.child());
+        match session.drive(entry, course).await? {
+            Value::Err(error) => Err(RunFailure {
+                text: Failure::Raised(error.get().clone()).to_string(),
+                place: None,
+                is_cancelled: false,
+            }),
+            value => Ok(value),
+        }
     }
 
     /// Runs the test at this place of the IR on a machine of its own.
     pub async fn test(&self, place: usize, output: Box<dyn Output>) -> TestOutcome {
-        let _ = (place, output);
-        TestOutcome::Passed(false)
+        let Some(test) = self.0.program.ir().tests.get(place) else {
+            return TestOutcome::Failed(format!("there is no test number {place}"));
+        };
+        let ended = async {
+            let session = Session::open(&self.0, output, Use::Test).await?;
+            let fiber = session.machine().await.test(place);
+            let fiber = fiber.map_err(|error| internal(&error.to_string()))?;
+            session
+                .drive(fiber, Course::new(self.0.cancel.child()))
+                .await
+        };
+        TestOutcome::of(test, ended.await.map_err(|ended| ended.failure.to_string()))
     }
 
     /// The program's tools for a catalogue, on a machine that they share; what comes first has run.
@@ -55,14 +111,68 @@ impl Host {
         &self,
         output: Box<dyn Output>,
     ) -> Result<Vec<Arc<dyn ToolObject>>, RunFailure> {
-        let _ = output;
-        Ok(Vec::new())
+        let session = Session::open(&self.0, output, Use::Tools).await?;
+        Ok(self.0.toolbox.served(&session))
     }
 
     /// Stops everything that runs, as soon as it can be stopped: waiting at once, code after its slice.
     /// What begins later is stopped as well. May be called from anywhere, such as a signal's task.
-    pub fn cancel(&self) {}
+    pub fn cancel(&self) {
+        self.0.cancel.cancel();
+    }
 
     /// Ends MCP servers and agents that the host started, and waits for their end.
-    pub async fn close(&self) {}
+    pub async fn close(&self) {
+        self.0.agents.close().await;
+        self.0.servers.close().await;
+    }
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Host")
+            .field("module", &self.0.program.ir().module)
+            .field("setup", &self.0.setup)
+            .finish_non_exhaustive()
+    }
+}
+
+impl House {
+    /// Whether somebody hears of a channel.
+    pub(super) fn hears(&self, channel: &str) -> bool {
+        self.handler(channel).is_some()
+    }
+
+    fn handler(&self, channel: &str) -> Option<Handler> {
+        let handlers = self.handlers.read();
+        let handlers = handlers.unwrap_or_else(PoisonError::into_inner);
+        handlers.get(channel).cloned()
+    }
+
+    /// What the handler of a channel answers, if there is one.
+    pub(super) async fn handled(&self, channel: &str, payload: Value) -> Option<Value> {
+        let handler = self.handler(channel)?;
+        Some(handler(payload).await)
+    }
+
+    /// Writes an emit where the program's words go.
+    pub(super) fn show(&self, machine: &mut Machine, channel: &str, payload: &Value) {
+        let line = match self.setup.emits {
+            EmitFormat::Hidden => return,
+            EmitFormat::Text => format!("[emit:{channel}] {payload}\n"),
+            EmitFormat::Json => {
+                // What cannot be written as JSON is at least shown.
+                let json = payload.to_json();
+                let json =
+                    json.unwrap_or_else(|_| serde_json::json!(payload.to_string()).to_string());
+                let channel = serde_json::json!(channel);
+                format!("{{\"channel\":{channel},\"payload\":{json}}}\n")
+            }
+        };
+        machine.output().print(&line);
+    }
+
+    pub(super) fn warn(&self, text: &str) {
+        (self.setup.warn)(text);
+    }
 }

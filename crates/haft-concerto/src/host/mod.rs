@@ -56,16 +56,29 @@
 //! machine as it is. [`Setup::call_limit`] bounds the time that one call computes; how long it may take in
 //! all is [`Setup::tool_timeout`].
 
+mod agents;
 mod answer;
+mod connections;
+mod course;
 mod failure;
 mod house;
 mod mock;
+mod models;
 mod offline;
+mod rate;
+mod reply;
+mod servers;
+mod session;
 mod setup;
+mod talk;
+mod tools;
+mod verdict;
+mod web;
 
 pub use answer::read_answer;
 pub use failure::RunFailure;
 pub use house::Host;
 pub use mock::{MockReply, mock_reply};
-pub use offline::{Offline, TestOutcome};
+pub use offline::Offline;
 pub use setup::{EmitFormat, Entries, Models, Setup};
+pub use verdict::TestOutcome;

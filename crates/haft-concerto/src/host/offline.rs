@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::{mock_reply, read_answer};
+use super::reply::{self, Answer};
+use super::{TestOutcome, mock_reply};
 use crate::load::Program;
-use crate::value::{Map, Value};
+use crate::value::Value;
 use crate::vm::{Effect, Failure, Fiber, Machine, ModelCall, Step};
 
 /// Runs fibers of a machine to their end, without network and without processes.
@@ -18,15 +19,6 @@ pub struct Offline<'a> {
 
 /// Where emits go: channel and payload.
 type Emit<'a> = dyn FnMut(&mut Machine, &str, &Value) + 'a;
-
-/// How a test ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TestOutcome {
-    /// As it should; `true` if it was to fail.
-    Passed(bool),
-    /// With this message.
-    Failed(String),
-}
 
 impl<'a> Offline<'a> {
     /// A host whose emits go to `emit`.
@@ -75,15 +67,7 @@ impl<'a> Offline<'a> {
                 .map_err(|error| error.to_string())?;
             self.drive(fiber).map_err(|failure| failure.to_string())
         });
-        match (ended, test.expect_fail, &test.expect_fail_message) {
-            (Ok(_), false, _) => TestOutcome::Passed(false),
-            (Ok(_), true, _) => TestOutcome::Failed("expected a failure, but it passed".into()),
-            (Err(said), false, _) => TestOutcome::Failed(said),
-            (Err(said), true, Some(part)) if !said.contains(part.as_str()) => {
-                TestOutcome::Failed(format!("expected a failure with '{part}', got: {said}"))
-            }
-            (Err(_), true, _) => TestOutcome::Passed(true),
-        }
+        TestOutcome::of(test, ended)
     }
 
     /// Runs a fiber to its end.
@@ -93,6 +77,11 @@ impl<'a> Offline<'a> {
             let value = match step {
                 Step::Done(value) => return Ok(value),
                 Step::Failed(failure) => return Err(failure),
+                // It runs in one slice.
+                Step::Paused => {
+                    step = fiber.run(self.machine);
+                    continue;
+                }
                 Step::Effect(effect) => self.perform(effect),
             };
             step = match fiber.resume(self.machine, value) {
@@ -132,83 +121,32 @@ impl<'a> Offline<'a> {
 
     fn model(&mut self, call: &ModelCall) -> Value {
         let program = Arc::clone(self.machine.program());
-        let declared = program
-            .ir()
-            .models
-            .iter()
-            .find(|model| *model.name == *call.model);
-        let schema = call.schema.as_deref();
-        let mocked = self
-            .machine
-            .mock(&call.model)
-            .map(|mock| mock.map(str::to_owned).map_err(str::to_owned));
-        let (text, tokens_in, tokens_out, model) = match mocked {
-            Some(Ok(text)) => (text, 0, 0, "mock".to_owned()),
-            Some(Err(error)) => return Value::err(Value::text(error)),
+        let declared = reply::declared(&program, &call.model);
+        let answer = match reply::mocked(self.machine, call) {
+            Some(Ok(answer)) => answer,
+            Some(Err(error)) => return refused(&error),
             None => {
-                let reply = mock_reply(&call.prompt, json_schema(&program, schema));
+                let said = mock_reply(&call.prompt, json_schema(&program, call.schema.as_deref()));
                 let base = declared.and_then(|model| model.config.base.clone());
-                (
-                    reply.text,
-                    reply.tokens_in,
-                    reply.tokens_out,
-                    base.unwrap_or_default(),
-                )
+                Answer {
+                    text: said.text,
+                    tokens_in: said.tokens_in,
+                    tokens_out: said.tokens_out,
+                    model: base.unwrap_or_default(),
+                }
             }
         };
-        let answer = match schema {
-            None => Value::record(
-                "Response",
-                vec![
-                    ("text", Value::from(text.as_str())),
-                    ("tokens_in", Value::Int(tokens_in)),
-                    ("tokens_out", Value::Int(tokens_out)),
-                    ("model", Value::text(model)),
-                ],
-            ),
-            Some(schema) => match read_answer(self.machine, schema, &text) {
-                Ok(value) => value,
-                Err(errors) => {
-                    return refused(&format!(
-                        "schema validation failed after 1 attempts: {}",
-                        errors.join("; ")
-                    ));
-                }
-            },
+        let value = match reply::value(self.machine, call, &answer) {
+            Ok(value) => value,
+            Err(errors) => return refused(&reply::invalid(1, &errors)),
         };
-        if let Some((memory, true)) = call
-            .builder
-            .as_ref()
-            .and_then(|builder| builder.memory.as_ref())
-        {
-            self.machine.stores().append(memory, "user", &call.prompt);
-            self.machine.stores().append(memory, "assistant", &text);
+        reply::remember(self.machine, call, &answer.text);
+        if declared.is_some_and(reply::logs) {
+            let payload = reply::log_entry(call, &answer, 1, 1);
+            self.machine.note_emit("model:log", payload.clone());
+            (self.emit)(self.machine, "model:log", &payload);
         }
-        let logs = declared.is_some_and(|model| {
-            model
-                .decorators
-                .iter()
-                .any(|decorator| decorator.name == "log")
-        });
-        if logs {
-            self.log(call, tokens_in, tokens_out);
-        }
-        Value::ok(answer)
-    }
-
-    fn log(&mut self, call: &ModelCall, tokens_in: i64, tokens_out: i64) {
-        let mut map = Map::default();
-        map.insert("model", Value::from(&*call.model));
-        map.insert("method", Value::from(&*call.method));
-        map.insert("attempt", Value::Int(1));
-        if call.schema.is_some() {
-            map.insert("schema_attempt", Value::Int(1));
-        }
-        map.insert("tokens_in", Value::Int(tokens_in));
-        map.insert("tokens_out", Value::Int(tokens_out));
-        let payload = Value::map(map);
-        self.machine.note_emit("model:log", payload.clone());
-        (self.emit)(self.machine, "model:log", &payload);
+        Value::ok(value)
     }
 }
 

@@ -10,6 +10,7 @@ use haft_mcp::{ConnectOptions, Pool};
 use haft_models::http::Http;
 use haft_models::{ModelConfig, from_config_with};
 
+use crate::manifest::Manifest;
 use crate::natives::Permissions;
 use crate::vm::Limits;
 
@@ -22,6 +23,9 @@ pub(super) type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 /// What a host is given. Everything has a default that reaches nothing.
 #[derive(Clone)]
 pub struct Setup {
+    /// The manifest, as it lies beside the program. Commands, keys and variables that it names are granted by
+    /// that; what only a file of IR or the source names needs permission.
+    pub manifest: Option<Manifest>,
     /// What the program may reach: the command line's, together with the manifest's.
     pub permissions: Permissions,
     /// How much a program may use. Of served tools the steps count for each call.
@@ -56,6 +60,7 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
+            manifest: None,
             permissions: Permissions::default(),
             limits: Limits::default(),
             mock: false,

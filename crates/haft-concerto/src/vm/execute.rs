@@ -14,6 +14,8 @@ pub(super) enum Exit {
     Frame,
     /// The host is asked.
     Effect(Effect),
+    /// Others come to their turn.
+    Pause,
 }
 
 /// Notes where the frame is, and fails.
@@ -206,6 +208,9 @@ impl Fiber {
                         if self.fuel < 0 || machine.heap.is_due() {
                             save(frames, pc);
                             self.refuel(machine)?;
+                            if self.pauses() {
+                                return Ok(Exit::Pause);
+                            }
                             continue 'frame;
                         }
                     }
@@ -386,6 +391,9 @@ impl Fiber {
                         self.fuel -= 4;
                         if self.fuel < 0 || machine.heap.is_due() {
                             self.refuel(machine)?;
+                            if self.pauses() {
+                                return Ok(Exit::Pause);
+                            }
                         }
                         continue 'frame;
                     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use crate::value::{Struct, StructDef, Value};
 
@@ -163,6 +164,8 @@ pub enum Stop {
     Steps(u64),
     /// Too much memory, in MiB.
     Memory(usize),
+    /// Too much time, of a call that has a limit.
+    Time(Duration),
     /// The host cancelled the run.
     Cancelled,
 }
@@ -176,6 +179,7 @@ impl fmt::Display for Stop {
             Self::Depth(depth) => write!(f, "max call depth exceeded ({depth})"),
             Self::Steps(steps) => write!(f, "max steps exceeded ({steps})"),
             Self::Memory(mebibytes) => write!(f, "max memory exceeded ({mebibytes} MiB)"),
+            Self::Time(time) => write!(f, "max time exceeded ({}s)", time.as_secs_f64()),
             Self::Cancelled => f.write_str("cancelled"),
         }
     }

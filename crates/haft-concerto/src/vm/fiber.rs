@@ -16,6 +16,13 @@ pub struct Fiber {
     /// What is left until the next look at the limits, and how much it was.
     pub(super) fuel: i64,
     pub(super) granted: i64,
+    /// How many steps it may make before it gives the machine away, and how many are left.
+    pub(super) slice: Option<u64>,
+    pub(super) left: u64,
+    /// Whether it shall give the machine away at the next good place.
+    pub(super) is_due: bool,
+    /// The steps that it made.
+    pub(super) spent: u64,
     /// How it could not begin.
     pub(super) refused: Option<Box<Failure>>,
     /// What the host is asked next, before anything else is done.
@@ -61,6 +68,8 @@ pub enum Step {
     Failed(Failure),
     /// It waits for the host.
     Effect(Effect),
+    /// Its slice is over ([`Fiber::in_slices`]); it goes on when it is run again.
+    Paused,
 }
 
 impl Fiber {
@@ -80,6 +89,10 @@ impl Fiber {
             pending: None,
             fuel: 0,
             granted: 0,
+            slice: None,
+            left: 0,
+            is_due: false,
+            spent: 0,
             refused: None,
             queued: None,
             result: None,
@@ -99,8 +112,22 @@ impl Fiber {
         fiber
     }
 
-    /// Goes on until it is over, has failed, or needs the host.
+    /// Lets it run for about so many steps at a time, so that others come to their turn: then
+    /// [`run`](Self::run) gives [`Step::Paused`].
+    #[must_use]
+    pub fn in_slices(mut self, steps: u64) -> Self {
+        self.slice = Some(steps);
+        self
+    }
+
+    /// How many steps it has made, as far as they were counted.
+    pub fn spent(&self) -> u64 {
+        self.spent
+    }
+
+    /// Goes on until it is over, has failed, or needs the host, or until its slice is over.
     pub fn run(&mut self, machine: &mut Machine) -> Step {
+        self.left = self.slice.unwrap_or_default();
         if let Some(failure) = self.refused.take() {
             return Step::Failed(*failure);
         }
@@ -116,6 +143,10 @@ impl Fiber {
             match self.execute(&program, machine) {
                 Ok(Exit::Frame) => {}
                 Ok(Exit::Effect(effect)) => return Step::Effect(effect),
+                Ok(Exit::Pause) => {
+                    self.settle_fuel(machine);
+                    return Step::Paused;
+                }
                 Err(failure) => {
                     if let Err(failure) = self.unwind(&program, machine, failure) {
                         self.settle_fuel(machine);
@@ -174,13 +205,26 @@ impl Fiber {
             machine.measure(&self.stack)?;
         }
         self.granted = machine.allowance();
+        if self.slice.is_some() {
+            // Where it cannot be interrupted it runs on, to the next loop or call.
+            self.is_due = self.left == 0;
+            let left = i64::try_from(self.left.max(64)).unwrap_or(i64::MAX);
+            self.granted = self.granted.min(left);
+        }
         self.fuel = self.granted;
         Ok(())
+    }
+
+    /// Whether it shall stop here for others, asked where it can.
+    pub(super) fn pauses(&mut self) -> bool {
+        std::mem::take(&mut self.is_due)
     }
 
     fn settle_fuel(&mut self, machine: &mut Machine) {
         let spent = u64::try_from(self.granted - self.fuel).unwrap_or(0);
         machine.steps = machine.steps.saturating_add(spent);
+        self.spent = self.spent.saturating_add(spent);
+        self.left = self.left.saturating_sub(spent);
         self.granted = 0;
         self.fuel = 0;
     }

@@ -53,6 +53,8 @@ pub(crate) struct Environment {
     pub(crate) policies: Vec<Arc<dyn Policy>>,
     pub(crate) has_approver: bool,
     pub(crate) executors: Executors,
+    /// How the words of a call that came to nothing are written for the model.
+    pub(crate) error_words: Option<fn(&str) -> String>,
     pub(crate) feedback: Feedback,
     pub(crate) retry: Arc<dyn RetryPolicy>,
     pub(crate) on_loop: Option<Arc<LoopCallback>>,
@@ -91,6 +93,7 @@ impl Environment {
             policies: vec![Arc::new(haft_core::TrustPolicy::default())],
             has_approver: false,
             executors: Executors::default(),
+            error_words: None,
             feedback: Feedback::new(),
             retry: Arc::new(Backoff::default()),
             on_loop: None,

@@ -25,6 +25,9 @@ impl Machine {
                     continue;
                 }
             };
+            if let Some(words) = self.environment.error_words {
+                settled.word_error(words);
+            }
             let found = self.look_for_same_result(call, &mut settled);
             loop_found = loop_found.or(found);
             if let Some(warning) = call.warning.take() {

@@ -46,6 +46,13 @@ impl Settled {
         self.output = CallOutput::Text(texts::shortened(&text));
     }
 
+    /// Writes a failure in the words that the host wants.
+    pub(super) fn word_error(&mut self, words: fn(&str) -> String) {
+        if self.is_error {
+            self.output = CallOutput::Text(words(&self.output.to_text()));
+        }
+    }
+
     pub(super) fn prefix(&mut self, warning: &str) {
         match &mut self.output {
             CallOutput::Text(text) => *text = format!("{warning}\n\n{text}"),

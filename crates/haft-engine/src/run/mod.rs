@@ -439,6 +439,13 @@ impl Run {
         self.executor(NamedExecutor::new(name.into(), run))
     }
 
+    /// How the words of a call that came to nothing are written for the model, whatever the reason:
+    /// for hosts whose models read errors in a form of its own, such as JSON. As they are if not said.
+    pub fn error_words(mut self, words: fn(&str) -> String) -> Self {
+        self.environment.error_words = Some(words);
+        self
+    }
+
     /// Adds words to tool results when its triggers say so.
     pub fn feedback(mut self, feedback: Feedback) -> Self {
         self.environment.feedback = feedback;

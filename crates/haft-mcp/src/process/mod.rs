@@ -57,8 +57,9 @@ impl Launcher {
         }
     }
 
-    /// Starts a server.
-    pub(crate) fn start(&self, settings: &StdioSettings) -> Result<(Process, Pipes), Cause> {
+    /// Starts a server: in a group of its own, with the few variables that every child gets and those of
+    /// the settings. Needs a runtime.
+    pub fn start(&self, settings: &StdioSettings) -> Result<(Process, Pipes), Cause> {
         let own = std::iter::once(&settings.command).chain(&settings.args);
         let mut words = self.prefix.iter().cloned().chain(own.map(OsString::from));
         // The command itself is always there.
@@ -118,14 +119,17 @@ impl Launcher {
 }
 
 /// Where the protocol is spoken.
-pub(crate) struct Pipes {
-    pub(crate) stdin: ChildStdin,
-    pub(crate) stdout: ChildStdout,
+#[derive(Debug)]
+pub struct Pipes {
+    /// What the child reads.
+    pub stdin: ChildStdin,
+    /// What it writes.
+    pub stdout: ChildStdout,
 }
 
 /// A running child and all that it started. Dropping it kills them.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     // Taken out only to be dropped.
     family: Mutex<Option<Family>>,
     words: Mutex<LastWords>,
@@ -134,7 +138,7 @@ pub(crate) struct Process {
 impl Process {
     /// Ends the child, whose standard input must be closed already: waits, asks, then forces. Each
     /// step takes at most this long. A supervisor that needs longer goes on by itself.
-    pub(crate) async fn stop(&self, step: Duration) {
+    pub async fn stop(&self, step: Duration) {
         let mut family = self.family.lock().await;
         let Some(family) = family.as_mut() else {
             return;
@@ -149,7 +153,7 @@ impl Process {
     }
 
     /// Ends everybody at once, before others take their place.
-    pub(crate) async fn kill(&self) {
+    pub async fn kill(&self) {
         if let Some(family) = self.family.lock().await.as_mut() {
             family.force();
             let _ = tokio::time::timeout(PLACE, family.gone()).await;
@@ -157,7 +161,7 @@ impl Process {
     }
 
     /// How the child ended, if it does so presently.
-    pub(crate) async fn end(&self) -> Option<ExitStatus> {
+    pub async fn end(&self) -> Option<ExitStatus> {
         let mut family = self.family.lock().await;
         let child = family.as_mut()?.child();
         let status = tokio::time::timeout(EXIT, child.wait()).await.ok()?.ok()?;
@@ -168,7 +172,7 @@ impl Process {
     }
 
     /// The last lines that the child wrote to its standard error.
-    pub(crate) async fn last_words(&self) -> String {
+    pub async fn last_words(&self) -> String {
         self.words.lock().await.shown()
     }
 }

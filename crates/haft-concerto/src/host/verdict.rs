@@ -1,0 +1,28 @@
+//! How a test ended (§17).
+
+use crate::ir::Test;
+use crate::value::Value;
+
+/// How a test ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TestOutcome {
+    /// As it should; `true` if it was to fail.
+    Passed(bool),
+    /// With this message.
+    Failed(String),
+}
+
+impl TestOutcome {
+    /// What the end of its code means for a test.
+    pub(super) fn of(test: &Test, ended: Result<Value, String>) -> Self {
+        match (ended, test.expect_fail, &test.expect_fail_message) {
+            (Ok(_), false, _) => Self::Passed(false),
+            (Ok(_), true, _) => Self::Failed("expected a failure, but it passed".into()),
+            (Err(said), false, _) => Self::Failed(said),
+            (Err(said), true, Some(part)) if !said.contains(part.as_str()) => {
+                Self::Failed(format!("expected a failure with '{part}', got: {said}"))
+            }
+            (Err(_), true, _) => Self::Passed(true),
+        }
+    }
+}
