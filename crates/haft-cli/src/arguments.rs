@@ -30,7 +30,7 @@ pub(crate) use self::chat::ChatArguments;
 pub(crate) use self::concerto::{
     CheckArguments, CompileArguments, EVERYTHING, EmitForm, FmtArguments, LimitArguments,
     PermissionArguments, Program, ReplArguments, RunArguments, ScriptArguments,
-    SurroundingsArguments, TestArguments,
+    TestArguments,
 };
 use self::concerto::{FMT_HELP, REPL_HELP, RUN_HELP, TEST_HELP};
 use self::mcp::MCP_HELP;
@@ -88,6 +88,9 @@ pub(crate) enum Command {
     /// Bring Concerto programs into their usual form
     #[command(after_help = FMT_HELP)]
     Fmt(FmtArguments),
+    /// Try Concerto out, line by line
+    #[command(after_help = REPL_HELP)]
+    Repl(ReplArguments),
     /// Write a `haft.toml` with every key, its default and what it is for, or begin a Concerto project
     Init(InitArguments),
     /// Make, list and revoke the keys that clients of a server send

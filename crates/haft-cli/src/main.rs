@@ -94,6 +94,7 @@ fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
         Command::Compile(arguments) => concerto(Concerto::Compile(arguments)),
         Command::Test(arguments) => concerto(Concerto::Test(arguments)),
         Command::Fmt(arguments) => concerto(Concerto::Fmt(arguments)),
+        Command::Repl(arguments) => concerto(Concerto::Repl(arguments)),
         Command::Keys(arguments) => {
             keys::keys(arguments)?;
             Ok(ExitCode::SUCCESS)

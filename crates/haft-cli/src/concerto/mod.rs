@@ -11,6 +11,7 @@ mod fmt;
 mod hosted;
 mod output;
 mod project;
+mod repl;
 mod run;
 mod surroundings;
 mod test;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 pub(crate) use self::begin::begin;
 pub(crate) use self::hosted::{Scripts, Wanted, Words};
 use crate::arguments::{
-    CheckArguments, CompileArguments, FmtArguments, RunArguments, TestArguments,
+    CheckArguments, CompileArguments, FmtArguments, ReplArguments, RunArguments, TestArguments,
 };
 
 /// A command of Concerto.
@@ -32,6 +33,7 @@ pub(crate) enum Concerto {
     Compile(CompileArguments),
     Test(TestArguments),
     Fmt(FmtArguments),
+    Repl(ReplArguments),
 }
 
 /// Performs it.
@@ -42,5 +44,6 @@ pub(crate) async fn perform(command: Concerto) -> Result<ExitCode, Box<dyn Error
         Concerto::Compile(arguments) => check::compile(&arguments),
         Concerto::Test(arguments) => test::test(arguments).await,
         Concerto::Fmt(arguments) => fmt::fmt(&arguments),
+        Concerto::Repl(arguments) => repl::repl(arguments).await,
     }
 }

@@ -55,6 +55,11 @@ impl Printer {
         Box::new(self.clone())
     }
 
+    /// Writes what was printed, and goes on.
+    pub(crate) fn flush(&self) {
+        self.0.flush(&mut self.0.lock());
+    }
+
     /// Writes what is left, and tells whether all of it could be written.
     pub(crate) fn finish(&self) -> io::Result<()> {
         let mut state = self.0.lock();

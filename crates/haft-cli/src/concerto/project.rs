@@ -219,9 +219,7 @@ impl Project {
         let text = read(&self.file, MAX_FILE_BYTES + 1)?;
         let more = Beside::default();
         let done = work(&Source::new(&path, &text).with(&more));
-        for note in more.unreadable.into_inner() {
-            diagnostics::warn(&note);
-        }
+        more.tell();
         Ok(done)
     }
 
@@ -311,9 +309,18 @@ fn wrong_manifest(path: &Path, error: &ManifestError) -> Failure {
 
 /// Files beside the first one.
 #[derive(Default)]
-struct Beside {
+pub(super) struct Beside {
     /// Those that are there and cannot be read.
     unreadable: RefCell<Vec<String>>,
+}
+
+impl Beside {
+    /// Says which could not be read.
+    pub(super) fn tell(self) {
+        for note in self.unreadable.into_inner() {
+            diagnostics::warn(&note);
+        }
+    }
 }
 
 impl Sources for Beside {

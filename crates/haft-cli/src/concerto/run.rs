@@ -35,7 +35,7 @@ pub(super) async fn run(arguments: RunArguments) -> Result<ExitCode, Box<dyn Err
     );
     let host = Host::new(program, surroundings.setup.clone());
     let printer = printer_for(&host);
-    let ended = until_interrupted(&host, host.run(printer.boxed())).await;
+    let (ended, is_interrupted) = until_interrupted(&host, host.run(printer.boxed())).await;
     let written = printer.finish();
     host.close().await;
     surroundings.close().await;
@@ -43,9 +43,9 @@ pub(super) async fn run(arguments: RunArguments) -> Result<ExitCode, Box<dyn Err
         // Whoever read has seen enough.
         (Err(error), _) if is_closed(&error) => Ok(ExitCode::SUCCESS),
         (Err(error), _) => Err(unwritten(&error).into()),
-        (Ok(()), None) => Ok(ExitCode::from(INTERRUPTED)),
-        (Ok(()), Some(Ok(_))) => Ok(ExitCode::SUCCESS),
-        (Ok(()), Some(Err(failure))) => {
+        (Ok(()), _) if is_interrupted => Ok(ExitCode::from(INTERRUPTED)),
+        (Ok(()), Ok(_)) => Ok(ExitCode::SUCCESS),
+        (Ok(()), Err(failure)) => {
             tell(&failure, arguments.debug)?;
             Ok(ExitCode::FAILURE)
         }
@@ -58,15 +58,14 @@ pub(super) fn printer_for(host: &Host) -> Printer {
     Printer::new(move || host.cancel())
 }
 
-/// Works until it is done; nothing if Ctrl-C came first. Then it is stopped, and waited for.
-pub(super) async fn until_interrupted<T>(host: &Host, work: impl Future<Output = T>) -> Option<T> {
+/// Works until it is done, and whether Ctrl-C came first. Then it is stopped, and waited for.
+pub(super) async fn until_interrupted<T>(host: &Host, work: impl Future<Output = T>) -> (T, bool) {
     let mut work = std::pin::pin!(work);
     tokio::select! {
-        done = &mut work => Some(done),
+        done = &mut work => (done, false),
         () = told_to_stop() => {
             host.cancel();
-            work.await;
-            None
+            (work.await, true)
         }
     }
 }

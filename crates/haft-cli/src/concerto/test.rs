@@ -53,14 +53,15 @@ pub(super) async fn test(arguments: TestArguments) -> Result<ExitCode, Box<dyn E
     let surroundings =
         Surroundings::of(&project, models, &arguments.permissions, arguments.limits)?.emits(emits);
     let host = Host::new(program, surroundings.setup.clone());
-    let ended = until_interrupted(&host, run_all(&host, &chosen, &arguments)).await;
+    let (ended, is_interrupted) =
+        until_interrupted(&host, run_all(&host, &chosen, &arguments)).await;
     host.close().await;
     surroundings.close().await;
     match ended {
-        Some(Ok(code)) => Ok(code),
-        Some(Err(error)) if is_closed(&error) => Ok(ExitCode::SUCCESS),
-        Some(Err(error)) => Err(unwritten(&error).into()),
-        None => Ok(ExitCode::from(INTERRUPTED)),
+        Err(error) if is_closed(&error) => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(unwritten(&error).into()),
+        Ok(_) if is_interrupted => Ok(ExitCode::from(INTERRUPTED)),
+        Ok(code) => Ok(code),
     }
 }
 
