@@ -29,8 +29,7 @@ use crate::terminal::Color;
 pub(crate) use self::chat::ChatArguments;
 pub(crate) use self::concerto::{
     CheckArguments, CompileArguments, EVERYTHING, EmitForm, FmtArguments, LimitArguments,
-    PermissionArguments, Program, ReplArguments, RunArguments, ScriptArguments,
-    TestArguments,
+    PermissionArguments, Program, ReplArguments, RunArguments, ScriptArguments, TestArguments,
 };
 use self::concerto::{FMT_HELP, REPL_HELP, RUN_HELP, TEST_HELP};
 use self::mcp::MCP_HELP;

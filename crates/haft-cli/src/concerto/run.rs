@@ -71,7 +71,7 @@ pub(super) async fn until_interrupted<T>(host: &Host, work: impl Future<Output =
 }
 
 /// Done when somebody wants it to end.
-async fn told_to_stop() {
+pub(super) async fn told_to_stop() {
     use tokio::signal::unix::{SignalKind, signal};
     let terminated = async {
         if let Ok(mut signal) = signal(SignalKind::terminate())

@@ -121,8 +121,8 @@ impl Host {
             Ok(session) => session,
             Err((ended, legacy)) => return (Err(ended.into()), legacy),
         };
-        let fiber = session.machine().await;
-        let fiber = fiber.function(&piece.function, piece.arguments.clone());
+        let arguments = piece.arguments.clone();
+        let fiber = session.machine().await.function(&piece.function, arguments);
         let course = Course::new(self.0.cancel.child());
         let ended = match fiber {
             Ok(fiber) => session.drive(fiber, course).await.map_err(Into::into),

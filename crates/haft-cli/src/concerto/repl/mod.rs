@@ -16,7 +16,7 @@ use self::input::{Input, Typed};
 use super::diagnostics;
 use super::output::{Printer, is_closed};
 use super::project::{Beside, Models, Project, Warnings};
-use super::run::{INTERRUPTED, tell, until_interrupted, unwritten};
+use super::run::{INTERRUPTED, tell, told_to_stop, until_interrupted, unwritten};
 use super::surroundings::Surroundings;
 use crate::arguments::ReplArguments;
 use crate::config::for_programs;
@@ -71,7 +71,11 @@ pub(super) async fn repl(arguments: ReplArguments) -> Result<ExitCode, Box<dyn E
                 false => Err(unwritten(&error).into()),
             };
         }
-        let text = match input.next().await? {
+        let typed = tokio::select! {
+            typed = input.next() => typed?,
+            () = told_to_stop() => break Ok(ExitCode::from(INTERRUPTED)),
+        };
+        let text = match typed {
             Typed::Piece(text) => text,
             Typed::Dropped => continue,
             Typed::End => {
