@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 /// Every room and the rooms that it may know.
-const ROOMS: [(&str, &[&str]); 11] = [
+const ROOMS: [(&str, &[&str]); 12] = [
     ("haft-core", &[]),
     ("haft-macros", &[]),
     ("haft-hydrate", &["haft-core"]),
@@ -21,6 +21,17 @@ const ROOMS: [(&str, &[&str]); 11] = [
     (
         "haft-mcp",
         &["haft-catalog", "haft-core", "haft-files", "haft-hydrate"],
+    ),
+    (
+        "haft-concerto",
+        &[
+            "haft-catalog",
+            "haft-core",
+            "haft-engine",
+            "haft-hydrate",
+            "haft-mcp",
+            "haft-models",
+        ],
     ),
     (
         "haft",

@@ -293,3 +293,29 @@ fn tests_of_a_program_end_as_they_should() {
         ]
     );
 }
+
+#[test]
+fn a_fiber_in_slices_gives_way_and_goes_on_where_it_was() {
+    for text in [
+        "fn main() -> Int { let mut n = 0; while n < 200000 { n += 1; } n }",
+        "fn f(n: Int) -> Int { if n < 2 { n } else { f(n - 1) + f(n - 2) } } fn main() -> Int { f(22) }",
+    ] {
+        let mut machine = machine(text, Limits::default());
+        let whole = match machine.entry().expect("main").run(&mut machine) {
+            Step::Done(value) => value,
+            other => panic!("{other:?}"),
+        };
+        let mut fiber = machine.entry().expect("main").in_slices(10_000);
+        let mut pauses = 0;
+        let value = loop {
+            match fiber.run(&mut machine) {
+                Step::Paused => pauses += 1,
+                Step::Done(value) => break value,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(value.to_string(), whole.to_string());
+        assert!(pauses > 5, "{pauses} pauses: {text}");
+        assert!(fiber.spent() > 50_000);
+    }
+}

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use super::house::House;
 use super::mock::MockModel;
 use super::rate::{Rate, RateLimit};
-use crate::ir;
+use crate::ir::{self, Backoff};
 
 /// Where Google answers in the words of `OpenAI`.
 const GOOGLE: &str = "https://generativelanguage.googleapis.com/v1beta/openai";
@@ -249,34 +249,6 @@ pub(super) struct ConnectionRetry {
     longest: Duration,
 }
 
-/// How waits grow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Backoff {
-    None,
-    Linear,
-    Exponential,
-}
-
-impl Backoff {
-    pub(super) fn of(word: Option<&str>, usual: Self) -> Self {
-        match word {
-            Some("none") => Self::None,
-            Some("linear") => Self::Linear,
-            Some("exponential") => Self::Exponential,
-            _ => usual,
-        }
-    }
-
-    /// How long to wait after so many attempts.
-    pub(super) fn delay(self, first: Duration, attempts: u32) -> Duration {
-        match self {
-            Self::None => Duration::ZERO,
-            Self::Linear => first.saturating_mul(attempts),
-            Self::Exponential => first.saturating_mul(1_u32 << attempts.saturating_sub(1).min(20)),
-        }
-    }
-}
-
 impl ConnectionRetry {
     fn read(config: &Json) -> Self {
         let number =
@@ -328,14 +300,5 @@ mod tests {
         assert_eq!(with_version("http://h:1/v1/"), "http://h:1/v1");
         assert_eq!(with_version("http://h/api/v3"), "http://h/api/v3");
         assert_eq!(without_version("http://h/v1"), "http://h");
-    }
-
-    #[test]
-    fn waits_grow_as_they_are_told_to() {
-        let second = Duration::from_secs(1);
-        let delays = |backoff: Backoff| [1, 2, 3].map(|n| backoff.delay(second, n).as_secs());
-        assert_eq!(delays(Backoff::None), [0, 0, 0]);
-        assert_eq!(delays(Backoff::Linear), [1, 2, 3]);
-        assert_eq!(delays(Backoff::Exponential), [1, 2, 4]);
     }
 }

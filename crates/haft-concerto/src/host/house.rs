@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use haft_core::{BoxFuture, Cancel, ToolObject};
 
@@ -32,7 +32,7 @@ pub(super) struct House {
     pub(super) servers: Servers,
     pub(super) agents: Agents,
     pub(super) web: Web,
-    pub(super) toolbox: Toolbox,
+    toolbox: OnceLock<Toolbox>,
     handlers: RwLock<HashMap<String, Handler>>,
 }
 
@@ -46,7 +46,7 @@ impl Host {
             servers: Servers::new(&setup),
             agents: Agents::default(),
             web: Web::default(),
-            toolbox: Toolbox::new(&program, &setup),
+            toolbox: OnceLock::new(),
             cancel: Cancel::new(),
             handlers: RwLock::default(),
             program,
@@ -138,7 +138,7 @@ impl Host {
         output: Box<dyn Output>,
     ) -> Result<Vec<Arc<dyn ToolObject>>, RunFailure> {
         let session = Session::open(&self.0, output, Use::Tools).await?;
-        Ok(self.0.toolbox.served(&session))
+        Ok(self.0.toolbox().served(&session))
     }
 
     /// Stops everything that runs, as soon as it can be stopped: waiting at once, code after its slice.
@@ -164,6 +164,12 @@ impl std::fmt::Debug for Host {
 }
 
 impl House {
+    /// The program's tools, made when the first is needed.
+    pub(super) fn toolbox(&self) -> &Toolbox {
+        self.toolbox
+            .get_or_init(|| Toolbox::new(&self.program, &self.setup))
+    }
+
     /// Whether somebody hears of a channel.
     pub(super) fn hears(&self, channel: &str) -> bool {
         self.handler(channel).is_some()

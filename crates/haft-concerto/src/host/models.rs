@@ -1,7 +1,6 @@
 //! Calls of models: each is a run of haft's engine (§8, §9.1).
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use haft_core::{
     Defer, Item, Message, ModelErrorKind, ModelOptions, Role, Streaming, ToolObject, Usage,
@@ -11,13 +10,13 @@ use haft_engine::{
 };
 use serde_json::{Value as Json, json};
 
-use super::connections::{Backoff, ConnectionRetry, Line, seconds};
+use super::connections::{ConnectionRetry, Line};
 use super::course::{Course, DEEPEST};
 use super::reply::{self, Answer};
 use super::session::Session;
 use super::talk::Talk;
 use super::tools::Calling;
-use crate::ir;
+use crate::ir::{self, Retry};
 use crate::value::Value;
 use crate::vm::{Failure, ModelCall, Stop};
 
@@ -55,7 +54,7 @@ pub(super) async fn call(
         Some(Err(error)) => return Ok(refused(error)),
         None => conversing.attempts(),
     };
-    match timeout(model) {
+    match ir::Decorator::timeout(&model.decorators) {
         None => called.await,
         Some(time) => match tokio::time::timeout(time, called).await {
             Ok(called) => called,
@@ -109,7 +108,7 @@ struct Attempt {
 impl Conversing<'_> {
     /// Tries as often as `@retry` says.
     async fn attempts(&self) -> Result<Value, Failure> {
-        let retry = Retry::of(self.model);
+        let retry = Retry::of(&self.model.decorators);
         let mut usage = Usage::default();
         let (mut requests, mut validations) = (0, 0);
         let mut attempt = 0;
@@ -149,10 +148,8 @@ impl Conversing<'_> {
                     (reply::invalid(validations, &errors), true)
                 }
             };
-            match retry {
-                Some(retry) if may_pass && attempt < retry.max => {
-                    tokio::time::sleep(retry.backoff.delay(BASE_DELAY, attempt)).await;
-                }
+            match retry.and_then(|retry| retry.wait(attempt)) {
+                Some(wait) if may_pass => tokio::time::sleep(wait).await,
                 _ => return Ok(refused(text)),
             }
         }
@@ -184,9 +181,8 @@ impl Conversing<'_> {
         let run = self.run(&line, tools, is_retried).await?;
         let hear = Arc::clone(&heard);
         let run = run.cancel(calling.cancel.clone()).on_event(move |event| {
-            hear.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .hear(event)
+            let mut heard = hear.lock().unwrap_or_else(PoisonError::into_inner);
+            heard.hear(event);
         });
         let outcome = run
             .await
@@ -283,10 +279,9 @@ impl Conversing<'_> {
         let given = builder.into_iter().flat_map(|it| &it.tools);
         let mut tools: Vec<Arc<dyn ToolObject>> = Vec::new();
         for name in own.chain(given.map(|it| &*it.name)) {
-            let more = if house.toolbox.has(name) {
-                house
-                    .toolbox
-                    .called(name, self.session, self.course, calling)
+            let toolbox = house.toolbox();
+            let more = if toolbox.has(name) {
+                toolbox.called(name, self.session, self.course, calling)
             } else {
                 house.servers.tools(house, name).await
             };
@@ -340,7 +335,6 @@ impl Conversing<'_> {
                     "model '{name}' reached the tool round limit ({rounds})"
                 ))
             }
-            End::Incomplete { message, .. } => Trouble::Final(message.clone()),
             End::Failed {
                 reason: FailedReason::Model { error, attempts },
                 ..
@@ -356,7 +350,9 @@ impl Conversing<'_> {
                 validations: heard.complaints + 1,
                 errors: self.errors_of(&outcome.text, message).await,
             },
-            End::Failed { message, .. } => Trouble::Final(message.clone()),
+            End::Incomplete { message, .. } | End::Failed { message, .. } => {
+                Trouble::Final(message.clone())
+            }
             End::Cancelled => Trouble::Stop(Failure::Stop(Stop::Cancelled)),
             End::Waiting(waiting) => {
                 let tools = waiting.approvals.iter();
@@ -430,36 +426,4 @@ fn schema_name(name: &str) -> String {
         .map(|c| if legal(c) { c } else { '_' })
         .take(64)
         .collect()
-}
-
-/// The shortest wait of `@retry`.
-const BASE_DELAY: Duration = Duration::from_secs(1);
-
-/// `@retry(max: 3, backoff: "exponential")`.
-#[derive(Clone, Copy)]
-struct Retry {
-    max: u32,
-    backoff: Backoff,
-}
-
-impl Retry {
-    fn of(model: &ir::Model) -> Option<Self> {
-        let decorator = model.decorators.iter().find(|it| it.name == "retry")?;
-        let mut args = decorator.args.iter();
-        let max = args.find_map(|arg| arg.get("max").or(Some(arg)).and_then(Json::as_u64));
-        let mut args = decorator.args.iter();
-        let backoff = args.find_map(|arg| arg.get("backoff").or(Some(arg)).and_then(Json::as_str));
-        Some(Self {
-            max: u32::try_from(max.unwrap_or(3)).unwrap_or(u32::MAX).max(1),
-            backoff: Backoff::of(backoff, Backoff::Exponential),
-        })
-    }
-}
-
-/// `@timeout(seconds: 30)`.
-fn timeout(model: &ir::Model) -> Option<Duration> {
-    let decorator = model.decorators.iter().find(|it| it.name == "timeout")?;
-    let mut args = decorator.args.iter();
-    let given = args.find_map(|arg| arg.get("seconds").or(Some(arg)).and_then(Json::as_f64));
-    seconds(given.unwrap_or(30.0))
 }

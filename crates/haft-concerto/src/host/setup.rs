@@ -123,7 +123,7 @@ pub trait Models: Send + Sync {
 /// assert!(entries.model("remote", None).is_none());
 /// ```
 pub struct Entries {
-    entries: Vec<ModelConfig>,
+    list: Vec<ModelConfig>,
     variables: Variables,
     http: Http,
 }
@@ -132,7 +132,7 @@ impl Entries {
     /// These entries, with keys from the process's environment.
     pub fn new(entries: Vec<ModelConfig>) -> Self {
         Self {
-            entries,
+            list: entries,
             variables: Arc::new(haft_models::process_environment),
             http: Http::default(),
         }
@@ -155,7 +155,7 @@ impl Models for Entries {
         connection: &str,
         base: Option<&str>,
     ) -> Option<Result<Arc<dyn Model>, String>> {
-        let entry = self.entries.iter().find(|entry| {
+        let entry = self.list.iter().find(|entry| {
             entry.name == connection || entry.aliases.iter().any(|alias| alias == connection)
         })?;
         let mut entry = entry.clone();

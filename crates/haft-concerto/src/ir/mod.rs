@@ -114,11 +114,13 @@
 //! ends its body with [`WrapOk`](Opcode::WrapOk) and has, at `C`, [`WrapErr`](Opcode::WrapErr). A
 //! `CATCH` of upstream has no `offset`; the loader finds the next one as upstream's machine does.
 
+mod decorator;
 mod instruction;
 mod module;
 mod opcode;
 mod read;
 
+pub use decorator::{Backoff, Retry};
 pub use instruction::Instruction;
 pub use module::{
     Agent, Connection, Constant, ConstantKind, Decorator, Field, Function, HandlerIr, HashMapStore,

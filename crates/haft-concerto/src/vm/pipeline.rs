@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Effect, Failure, Next};
+use crate::ir::{self, Retry};
 use crate::load::Program;
 use crate::value::{Map, Value};
 
@@ -110,7 +111,7 @@ impl PipelineRun {
                 if let Some(seconds) = self.timeout()
                     && self.stage_began.elapsed() > seconds
                 {
-                    return self.failure(format!("timeout exceeded ({}s)", seconds.as_secs()));
+                    return self.failure(format!("timeout exceeded ({}s)", seconds.as_secs_f64()));
                 }
                 self.value = value;
                 let name = self
@@ -168,44 +169,18 @@ impl PipelineRun {
         )
     }
 
-    fn decorator(&self, name: &str) -> Option<&crate::ir::Decorator> {
-        self.stages()
-            .get(self.stage)?
-            .decorators
-            .iter()
-            .find(|decorator| decorator.name == name)
+    fn decorators(&self) -> &[ir::Decorator] {
+        let stage = self.stages().get(self.stage);
+        stage.map(|stage| &*stage.decorators).unwrap_or_default()
     }
 
     fn timeout(&self) -> Option<Duration> {
-        let decorator = self.decorator("timeout")?;
-        let seconds = decorator.args.iter().find_map(|arg| {
-            arg.get("seconds")
-                .or(Some(arg))
-                .and_then(serde_json::Value::as_u64)
-        });
-        Some(Duration::from_secs(seconds.unwrap_or(30)))
+        ir::Decorator::timeout(self.decorators())
     }
 
     /// How long to wait before the stage is tried again, if it is.
     fn retry(&self) -> Option<Duration> {
-        let decorator = self.decorator("retry")?;
-        let max = decorator
-            .args
-            .iter()
-            .find_map(|arg| arg.get("max")?.as_u64())
-            .unwrap_or(3);
-        if u64::from(self.attempt) >= max {
-            return None;
-        }
-        let backoff = decorator
-            .args
-            .iter()
-            .find_map(|arg| arg.get("backoff")?.as_str());
-        Some(match backoff.unwrap_or("exponential") {
-            "none" => Duration::ZERO,
-            "linear" => Duration::from_secs(u64::from(self.attempt)),
-            _ => Duration::from_secs(1 << (self.attempt - 1).min(10)),
-        })
+        Retry::of(self.decorators())?.wait(self.attempt)
     }
 }
 

@@ -231,3 +231,30 @@ async fn at_most_twenty_tools_are_named_to_a_model_that_calls_an_unknown_one() {
     let text = &results(&outcome)[0].output;
     assert!(text.ends_with("t19, …."), "{text}");
 }
+
+#[tokio::test]
+async fn a_host_may_have_errors_in_words_of_its_own() {
+    let failing = tool("x", |_| Err(ToolError::new("no")));
+    let model = Script::new([
+        calls([
+            ("c1", "nope", "{}"),
+            ("c2", "x", r#"{"text":""}"#),
+            ("c3", "echo", r#"{"text":"fine"}"#),
+        ]),
+        says("done"),
+    ]);
+    let outcome = Run::new(model)
+        .tools([failing, echo()])
+        .error_words(|words| format!("<{words}>"))
+        .user("go")
+        .await
+        .unwrap();
+    let said = [
+        "<Unknown tool 'nope'. Available tools: x, echo.>",
+        "<Tool 'x' failed: no>",
+        "fine",
+    ];
+    assert_eq!(crate::texts(&outcome), said);
+    let sent = crate::outputs(&outcome.items);
+    assert_eq!(sent[0].1, said[0]);
+}

@@ -17,7 +17,7 @@ use super::line;
 use crate::ir;
 
 /// How long an agent may take for a line if nothing is said.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How long each step of its end may take.
 const STEP: Duration = Duration::from_millis(500);
