@@ -168,8 +168,9 @@ impl Project {
             connections: match models {
                 Models::Mocked => Connections::Any,
                 Models::Connected => {
-                    let names = self.beside.models.iter();
-                    Connections::Known(names.map(|model| model.name.clone()).collect())
+                    let models = self.beside.models.iter();
+                    let names = models.flat_map(|it| std::iter::once(&it.name).chain(&it.aliases));
+                    Connections::Known(names.cloned().collect())
                 }
             },
             servers: servers

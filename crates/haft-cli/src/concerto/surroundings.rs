@@ -42,6 +42,7 @@ impl Surroundings {
             Some(pool)
         };
         let setup = Setup {
+            manifest: project.manifest.clone(),
             permissions: self::permissions(project, permissions),
             limits: self::limits(limits),
             mock: is_mocked,

@@ -206,11 +206,12 @@ async fn list(arguments: &ListToolsArguments) -> Result<ExitCode, Box<dyn Error>
         // Names of MCP tools are longer than haft's own, and all but never short.
         let (name, kind) = (format!("{name:<14}"), format!("{kind:<20}"));
         let gap = if name.ends_with(' ') { "" } else { "  " };
+        let brief_gap = if kind.ends_with(' ') { "" } else { "  " };
         let held = holding.tool(tool);
         let mark = if held.is_held { "  (held back)" } else { "" };
         writeln!(
             out,
-            "{}{gap}{}{brief}{}",
+            "{}{gap}{}{brief_gap}{brief}{}",
             name.cyan(),
             kind.dimmed(),
             mark.dimmed()

@@ -190,7 +190,10 @@ impl Session {
             Err(failure) => {
                 self.printer.flush();
                 if !failure.is_cancelled {
-                    tell(&failure, true)?;
+                    // What a piece is called is nobody's concern.
+                    let place = failure.place.as_ref();
+                    let is_named = place.is_some_and(|(name, _)| !name.starts_with('$'));
+                    tell(&failure, is_named)?;
                 }
                 return Ok(Came::Badly);
             }
