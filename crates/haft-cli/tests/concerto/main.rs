@@ -20,4 +20,5 @@ mod models;
 mod repl;
 mod running;
 mod served;
+mod servers;
 mod testing;

@@ -32,7 +32,7 @@ async fn program_i(files: impl Fn(&str) -> Vec<(&'static str, String)>) -> (Stri
     assert_eq!((code, aside.as_str()), (Some(0), ""), "{out}");
     server.assert_finished();
     let received = server.received();
-    assert_eq!(received[0].header("authorization"), Some("Bearer sk-desk"));
+    assert_eq!(received[0].header("authorization"), Some("present"));
     (out, received.into_iter().map(|it| it.body).collect())
 }
 
