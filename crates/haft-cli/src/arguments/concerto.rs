@@ -149,6 +149,10 @@ pub(crate) struct SurroundingsArguments {
 
 /// What a program may reach, beside what its manifest grants.
 #[derive(Debug, Default, Clone, Args)]
+#[allow(
+    clippy::struct_field_names,
+    reason = "each is the name of its flag on the command line"
+)]
 #[command(next_help_heading = "What the program may reach, beside what Concerto.toml grants")]
 pub(crate) struct PermissionArguments {
     /// Read and write files, of this folder if one is named; may be repeated
@@ -170,6 +174,10 @@ pub(crate) struct PermissionArguments {
 
 /// How much a program may use.
 #[derive(Debug, Default, Clone, Copy, Args)]
+#[allow(
+    clippy::struct_field_names,
+    reason = "each is the name of its flag on the command line"
+)]
 #[command(next_help_heading = "How much it may use")]
 pub(crate) struct LimitArguments {
     /// How deep calls may nest; 10000 where nothing is said

@@ -135,9 +135,10 @@ impl Output for Printer {
     fn log(&mut self, line: &str) {
         // What was printed before stands before it.
         self.0.flush(&mut self.0.lock());
-        let line = match self.0.has_terminal_beside {
-            true => printable(line),
-            false => line.to_owned(),
+        let line = if self.0.has_terminal_beside {
+            printable(line)
+        } else {
+            line.to_owned()
         };
         let _ = writeln!(io::stderr(), "{line}");
     }

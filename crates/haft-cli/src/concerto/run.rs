@@ -79,7 +79,7 @@ pub(super) async fn told_to_stop() {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     };
     tokio::select! {
         caught = tokio::signal::ctrl_c() => {
@@ -100,7 +100,7 @@ pub(super) fn tell(failure: &RunFailure, is_debugged: bool) -> io::Result<()> {
         let function = printable(function);
         match place {
             Some([line, column]) => {
-                writeln!(out, "  in `{function}`, line {line}, column {column}")?
+                writeln!(out, "  in `{function}`, line {line}, column {column}")?;
             }
             None => writeln!(out, "  in `{function}`")?,
         }

@@ -72,8 +72,8 @@ impl Surroundings {
 
 /// What a program may reach: what the manifest grants, and what the command line does.
 pub(crate) fn permissions(project: &Project, flags: &PermissionArguments) -> Permissions {
-    let granted = project.manifest.as_ref();
-    let granted = granted.map(|it| it.permissions.clone()).unwrap_or_default();
+    let said = project.manifest.as_ref();
+    let granted = said.map(|it| it.permissions.clone()).unwrap_or_default();
     let folder = |name: &String| below(&project.folder, name);
     Permissions {
         fs: with(granted_by(&granted.fs, folder), &flags.allow_fs),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::kit::{folder, printed, say};
 use crate::support::{Running, haft, request, scripted, told};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 const TOOLS: &str = r#"
 tool Till {

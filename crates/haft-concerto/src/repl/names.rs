@@ -60,7 +60,9 @@ fn of_pattern(pattern: &Pattern, names: &mut Vec<String>) {
             of_pattern(inner, names);
         }
         PatternKind::Call(_, inner) | PatternKind::Tuple(inner) => {
-            inner.iter().for_each(|it| of_pattern(it, names));
+            for it in inner {
+                of_pattern(it, names);
+            }
         }
         PatternKind::Struct { fields, .. } => {
             for (name, inner) in fields {
@@ -71,7 +73,9 @@ fn of_pattern(pattern: &Pattern, names: &mut Vec<String>) {
             }
         }
         PatternKind::Array(inner, rest) => {
-            inner.iter().for_each(|it| of_pattern(it, names));
+            for it in inner {
+                of_pattern(it, names);
+            }
             let rest = rest.as_ref().and_then(|it| it.name.as_ref());
             names.extend(rest.map(|it| it.text.clone()));
         }

@@ -7,7 +7,7 @@ use crate::ast::{
 };
 use crate::diagnostic::Diagnostics;
 use crate::modules::read_program;
-use crate::source::{SourceMap, Sources, Span};
+use crate::source::{SourceFile, SourceMap, Sources, Span};
 
 /// What the function's result begins with, so that it is told from what a `return` gives.
 pub(super) const MARK: &str = "\u{0}piece";
@@ -62,7 +62,7 @@ fn ends_with_expression(program: &Program) -> bool {
 }
 
 fn piece(program: Program, shows: bool, sources: &SourceMap) -> Piece {
-    let end = sources.files().last().map_or(0, |file| file.end());
+    let end = sources.files().last().map_or(0, SourceFile::end);
     let mut piece = Piece {
         items: Vec::new(),
         stmts: Vec::new(),

@@ -66,9 +66,10 @@ pub(super) async fn repl(arguments: ReplArguments) -> Result<ExitCode, Box<dyn E
     let mut has_failed = false;
     let ended = loop {
         if let Err(error) = session.printer.finish() {
-            break match is_closed(&error) {
-                true => Ok(ExitCode::SUCCESS),
-                false => Err(unwritten(&error).into()),
+            break if is_closed(&error) {
+                Ok(ExitCode::SUCCESS)
+            } else {
+                Err(unwritten(&error).into())
             };
         }
         let typed = tokio::select! {
