@@ -25,7 +25,6 @@ const ROOMS: [(&str, &[&str]); 12] = [
     (
         "haft-concerto",
         &[
-            "haft-catalog",
             "haft-core",
             "haft-engine",
             "haft-hydrate",

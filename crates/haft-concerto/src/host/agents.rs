@@ -95,6 +95,11 @@ fn text_of(agent: &ir::Agent, line: String) -> String {
 /// and has place for context and memory.
 async fn message(session: &Session, agent: &ir::Agent, call: &ModelCall) -> Result<String, String> {
     if agent.input_format != "json" {
+        if call.builder.as_ref().is_some_and(|it| it.context.is_some()) {
+            let name = &agent.name;
+            let text = format!("agent `{name}` gets no context: its `input_format` is not `json`");
+            session.house.warn(&text, &text);
+        }
         let lines: Vec<&str> = call.prompt.lines().collect();
         return Ok(lines.join(" "));
     }

@@ -11,7 +11,7 @@ use haft_models::{Adapter, ChatQuirks, ChatServer, ModelConfig, from_config_with
 use serde_json::Value as Json;
 
 use super::house::House;
-use super::mock::MockModel;
+use super::mock_model::MockModel;
 use super::rate::{Rate, RateLimit};
 use crate::ir::{self, Backoff};
 

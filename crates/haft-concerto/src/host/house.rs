@@ -1,8 +1,8 @@
 //! The host.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use haft_core::{BoxFuture, Cancel, ToolObject};
 
@@ -34,6 +34,7 @@ pub(super) struct House {
     pub(super) web: Web,
     toolbox: OnceLock<Toolbox>,
     handlers: RwLock<HashMap<String, Handler>>,
+    told: Mutex<HashSet<String>>,
 }
 
 type Handler = Arc<dyn Fn(Value) -> BoxFuture<'static, Value> + Send + Sync>;
@@ -49,6 +50,7 @@ impl Host {
             toolbox: OnceLock::new(),
             cancel: Cancel::new(),
             handlers: RwLock::default(),
+            told: Mutex::default(),
             program,
             setup,
         }))
@@ -204,7 +206,11 @@ impl House {
         machine.output().print(&line);
     }
 
-    pub(super) fn warn(&self, text: &str) {
-        (self.setup.warn)(text);
+    /// Says something once for each `about`: what is wrong with a server is wrong at every call.
+    pub(super) fn warn(&self, about: &str, text: &str) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(about.to_owned()) {
+            (self.setup.warn)(text);
+        }
     }
 }

@@ -10,6 +10,9 @@
 //! A host must never block the runtime that it runs on (code runs on blocking threads, in slices), reach
 //! what the program was not allowed, or leave a process or a task behind.
 //!
+//! All of it needs the feature `host`, which is on by default; without it there is [`Offline`], for the mock
+//! provider alone.
+//!
 //! # A program
 //!
 //! ```
@@ -56,29 +59,48 @@
 //! machine as it is. [`Setup::call_limit`] bounds the time that one call computes; how long it may take in
 //! all is [`Setup::tool_timeout`].
 
-mod agents;
 mod answer;
-mod connections;
-mod course;
-mod failure;
-mod house;
 mod mock;
-mod models;
 mod offline;
-mod rate;
 mod reply;
-mod servers;
-mod session;
-mod setup;
-mod talk;
-mod tools;
 mod verdict;
+
+#[cfg(feature = "host")]
+mod agents;
+#[cfg(feature = "host")]
+mod connections;
+#[cfg(feature = "host")]
+mod course;
+#[cfg(feature = "host")]
+mod failure;
+#[cfg(feature = "host")]
+mod house;
+#[cfg(feature = "host")]
+mod mock_model;
+#[cfg(feature = "host")]
+mod models;
+#[cfg(feature = "host")]
+mod rate;
+#[cfg(feature = "host")]
+mod servers;
+#[cfg(feature = "host")]
+mod session;
+#[cfg(feature = "host")]
+mod setup;
+#[cfg(feature = "host")]
+mod talk;
+#[cfg(feature = "host")]
+mod tools;
+#[cfg(feature = "host")]
 mod web;
 
 pub use answer::read_answer;
+#[cfg(feature = "host")]
 pub use failure::RunFailure;
+#[cfg(feature = "host")]
 pub use house::Host;
 pub use mock::{MockReply, mock_reply};
 pub use offline::Offline;
+#[cfg(feature = "host")]
 pub use setup::{EmitFormat, Entries, Models, Setup};
 pub use verdict::TestOutcome;

@@ -1,7 +1,7 @@
 //! MCP servers of a program (§9): started at the first call that needs them, ended with the host.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::{Defer, ToolObject};
@@ -19,17 +19,15 @@ use crate::ir;
 use crate::value::Value;
 use crate::vm::McpCall;
 
-/// The servers that a host started, and what was said about them.
+/// The servers that a host started.
 pub(super) struct Servers {
     pool: Pool,
-    told: Mutex<HashSet<String>>,
 }
 
 impl Servers {
     pub(super) fn new(setup: &Setup) -> Self {
         Self {
             pool: Pool::builder().connect(setup.connect.clone()).build(),
-            told: Mutex::default(),
         }
     }
 
@@ -41,10 +39,8 @@ impl Servers {
         let (server, tools) = match self.reach(house, name).await {
             Ok(reached) => reached,
             Err(problem) => {
-                self.warn(
-                    house,
-                    &format!("MCP server `{name}` is left out: {problem}"),
-                );
+                let text = format!("MCP server `{name}` is left out: {problem}");
+                house.warn(&format!("server {name}"), &text);
                 return Vec::new();
             }
         };
@@ -53,7 +49,8 @@ impl Servers {
                 // A program names the tools that it wants: none is held back.
                 Ok(tool) => Some(Arc::new(tool.with_defer(Defer::Never)) as Arc<dyn ToolObject>),
                 Err(error) => {
-                    self.warn(house, &format!("MCP server `{name}`: {error}"));
+                    let text = format!("MCP server `{name}`: {error}");
+                    house.warn(&text, &text);
                     None
                 }
             }
@@ -119,7 +116,7 @@ impl Servers {
                 let text = format!(
                     "MCP server `{name}` has no tool `{signature}`, which the program declares"
                 );
-                self.warn(house, &text);
+                house.warn(&text, &text);
             }
         }
         Ok((server, tools))
@@ -151,14 +148,6 @@ impl Servers {
     /// Ends the servers.
     pub(super) async fn close(&self) {
         self.pool.close().await;
-    }
-
-    /// Says something once.
-    fn warn(&self, house: &House, text: &str) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.insert(text.to_owned()) {
-            house.warn(text);
-        }
     }
 }
 

@@ -196,6 +196,7 @@ impl Session {
                         Ok(value) => Go::With(value),
                         Err(failure) => Go::Fail(failure),
                     },
+                    late = overdue(&fiber) => Go::Fail(Failure::Raised(Value::text(late))),
                 },
             };
         }
@@ -253,6 +254,10 @@ impl Session {
                 Step::Paused if gone.load(Ordering::Relaxed) => {
                     // Nobody waits for it any more; what it changed goes back to its place.
                     fail(&mut fiber, &mut machine, Failure::Stop(Stop::Cancelled))
+                }
+                Step::Paused if let Some(late) = is_overdue(&fiber) => {
+                    let late = Failure::Raised(Value::text(late));
+                    fail(&mut fiber, &mut machine, late)
                 }
                 Step::Paused
                     if self.waiting.load(Ordering::Relaxed) == 0 && self.stop(course).is_none() =>
@@ -329,6 +334,23 @@ fn fail(fiber: &mut Fiber, machine: &mut Machine, failure: Failure) -> Step {
     match fiber.fail(machine, failure) {
         Some(step) => step,
         None => fiber.run(machine),
+    }
+}
+
+/// What is to be said if a stage that the fiber is in has taken too long.
+fn is_overdue(fiber: &Fiber) -> Option<String> {
+    let (at, late) = fiber.deadline()?;
+    (at <= Instant::now()).then_some(late)
+}
+
+/// Waits until a stage that the fiber is in has taken too long.
+async fn overdue(fiber: &Fiber) -> String {
+    match fiber.deadline() {
+        Some((at, late)) => {
+            tokio::time::sleep_until(at.into()).await;
+            late
+        }
+        None => std::future::pending().await,
     }
 }
 

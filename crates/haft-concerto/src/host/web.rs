@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, ClientBuilder, Method, Response, Url, redirect};
+use reqwest::{Client, Method, Response, Url, redirect};
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
@@ -48,10 +48,9 @@ impl Web {
     fn client(&self, url: &Url) -> Result<&Client, String> {
         let is_near = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
         let client = if is_near {
-            self.near
-                .get_or_init(|| client(Client::builder().no_proxy()))
+            self.near.get_or_init(|| client(Trust::Nobody))
         } else {
-            self.far.get_or_init(|| client(Client::builder()))
+            self.far.get_or_init(|| client(Trust::Platform))
         };
         client.as_ref().map_err(Clone::clone)
     }
@@ -172,19 +171,37 @@ fn failed(url: &str, error: &reqwest::Error) -> String {
     text
 }
 
-fn client(builder: ClientBuilder) -> Result<Client, String> {
+/// Whose certificates are believed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// Those that the system believes.
+    Platform,
+    /// Nobody's: this machine is asked, mostly without TLS, and the system may have none.
+    Nobody,
+}
+
+fn client(trust: Trust) -> Result<Client, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let tls = || {
-        ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_platform_verifier()
+        let builder =
+            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+        Ok::<_, rustls::Error>(match trust {
+            Trust::Platform => builder.with_platform_verifier()?.with_no_client_auth(),
+            Trust::Nobody => builder
+                .with_root_certificates(rustls::RootCertStore::empty())
+                .with_no_client_auth(),
+        })
     };
     let tls = tls().map_err(|error| format!("TLS cannot be set up: {error}"))?;
-    builder
-        .tls_backend_preconfigured(tls.with_no_client_auth())
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(tls)
         .redirect(redirect::Policy::none())
         .referer(false)
-        .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")))
+        .user_agent(concat!("haft/", env!("CARGO_PKG_VERSION")));
+    if trust == Trust::Nobody {
+        builder = builder.no_proxy();
+    }
+    builder
         .build()
         .map_err(|error| format!("no HTTP client can be made: {error}"))
 }

@@ -1,5 +1,7 @@
 //! One course of execution.
 
+use std::time::Instant;
+
 use super::execute::Exit;
 use super::machine::Machine;
 use super::{Continuation, Effect, Failure};
@@ -123,6 +125,18 @@ impl Fiber {
     /// How many steps it has made, as far as they were counted.
     pub fn spent(&self) -> u64 {
         self.spent
+    }
+
+    /// When a stage of a pipeline that it is in has taken too long, and what is raised in it then. Whoever
+    /// waits for the fiber's sake waits no longer.
+    pub fn deadline(&self) -> Option<(Instant, String)> {
+        let stages = self.frames.iter().filter_map(|frame| {
+            let Some(Continuation::Pipeline(run)) = frame.ret.then.as_deref() else {
+                return None;
+            };
+            run.deadline()
+        });
+        stages.min_by_key(|(at, _)| *at)
     }
 
     /// Goes on until it is over, has failed, or needs the host, or until its slice is over.

@@ -108,10 +108,10 @@ impl PipelineRun {
                     Value::Ok(inner) => inner.get().clone(),
                     other => other,
                 };
-                if let Some(seconds) = self.timeout()
-                    && self.stage_began.elapsed() > seconds
+                if let Some(time) = self.timeout()
+                    && self.stage_began.elapsed() > time
                 {
-                    return self.failure(format!("timeout exceeded ({}s)", seconds.as_secs_f64()));
+                    return self.failure(late(time));
                 }
                 self.value = value;
                 let name = self
@@ -133,6 +133,12 @@ impl PipelineRun {
             Phase::Failed => Next::Done(Value::err(self.value.take())),
             Phase::Over => Next::Done(Value::ok(self.value.take())),
         }
+    }
+
+    /// When the stage that runs has taken too long, and what is to be said then.
+    pub(crate) fn deadline(&self) -> Option<(Instant, String)> {
+        let time = self.timeout()?;
+        Some((self.stage_began + time, late(time)))
     }
 
     /// The stage raised or had a fault.
@@ -182,6 +188,10 @@ impl PipelineRun {
     fn retry(&self) -> Option<Duration> {
         Retry::of(self.decorators())?.wait(self.attempt)
     }
+}
+
+fn late(time: Duration) -> String {
+    format!("timeout exceeded ({}s)", time.as_secs_f64())
 }
 
 fn emit<const N: usize>(channel: &str, members: [(&str, Value); N]) -> Next {

@@ -1,10 +1,11 @@
 //! Connections (§16): who answers a model.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use haft_concerto::host::{Entries, Setup};
 use haft_concerto::natives::Grant;
-use haft_models::testing::{Protocol, say};
+use haft_models::testing::{Fault, Protocol, fault, say};
 use haft_models::{Adapter, ModelConfig};
 
 use crate::kit::{bodies, manifest, provider, stage};
@@ -172,13 +173,37 @@ async fn the_mock_answers_where_it_is_told_to_and_asks_nobody() {
 
 #[tokio::test]
 async fn only_so_many_requests_are_under_way_at_a_connection() {
-    let server = provider([say("x").delay_ms(50).forever()]).await;
-    let more = "[connections.desk.rate_limit]\nconcurrent_requests = 1\n";
-    let stage = stage(&manifest(&server.base_url(), more), ASK, |_| {});
-    let both = tokio::join!(
-        stage.host.run(Box::new(stage.printed.clone())),
-        stage.host.run(Box::new(stage.printed.clone()))
-    );
-    assert!(both.0.is_ok() && both.1.is_ok());
-    assert_eq!(stage.printed.text(), "[emit:ok] x\n[emit:ok] x\n");
+    for (more, expected) in [
+        (
+            "[connections.desk.rate_limit]\nconcurrent_requests = 1\n",
+            1,
+        ),
+        (
+            "[connections.desk.rate_limit]\nrequests_per_minute = 1\n",
+            1,
+        ),
+        (
+            "[connections.desk.rate_limit]\nconcurrent_requests = 2\n",
+            2,
+        ),
+    ] {
+        let server = provider([fault(Fault::Hang).forever()]).await;
+        let stage = stage(&manifest(&server.base_url(), more), ASK, |_| {});
+        let host = stage.host.clone();
+        let waiting = async {
+            while bodies(&server).is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            // Long enough for the other to come as well.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            host.cancel();
+        };
+        let (one, other, ()) = tokio::join!(
+            stage.host.run(Box::new(stage.printed.clone())),
+            stage.host.run(Box::new(stage.printed.clone())),
+            waiting
+        );
+        assert!(one.is_err() && other.is_err());
+        assert_eq!(bodies(&server).len(), expected, "{more}");
+    }
 }

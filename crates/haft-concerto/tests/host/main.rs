@@ -12,6 +12,7 @@ mod agents;
 #[path = "../fake/brain.rs"]
 mod brain;
 mod connections;
+mod corpus;
 mod faults;
 mod kit;
 mod mcp;

@@ -114,3 +114,24 @@ async fn what_is_too_large_or_not_there_is_an_error() {
     );
     assert!(printed.ends_with("[emit:gone] true\n"), "{printed}");
 }
+
+/// The clock jumps when everybody waits.
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_ever() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let silent = tokio::spawn(async move {
+        let mut sockets = Vec::new();
+        loop {
+            sockets.push(listener.accept().await);
+        }
+    });
+    let program = format!("emit(\"r\", std::http::get(\"http://{address}/\"));");
+    let stage = stage(&manifest("http://127.0.0.1:9", ""), &program, |setup| {
+        setup.permissions.net = Grant::Everything;
+    });
+    let printed = stage.run().await.unwrap();
+    let expected = format!("[emit:r] Err(GET http://{address}/: no answer within 30s)\n");
+    assert_eq!(printed, expected);
+    silent.abort();
+}

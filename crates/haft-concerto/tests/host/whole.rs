@@ -107,3 +107,32 @@ async fn cancelling_ends_loops_sleeps_and_requests() {
         cancelling.await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_stage_may_take_only_so_long_whatever_it_does() {
+    for body in [
+        "M.execute(\"x\")?.text",
+        "loop { }",
+        "std::time::sleep(60000); \"x\"",
+    ] {
+        let server = provider([fault(Fault::Hang).forever()]).await;
+        let program = format!(
+            r#"
+            model M {{ provider: desk, base: "small" }}
+            pipeline P(n: Int) -> String {{
+                @timeout(seconds: 1)
+                stage slow(n: Int) -> Result<String, String> {{ Ok({{ {body} }}) }}
+            }}
+            let r = P.run(1);
+            println(r);
+            println("on");
+        "#
+        );
+        let stage = stage(&manifest(&server.base_url(), ""), &program, |setup| {
+            setup.emits = EmitFormat::Hidden;
+        });
+        let printed = tokio::time::timeout(Duration::from_secs(20), stage.run()).await;
+        let expected = "Err(pipeline 'P' failed at stage 'slow': timeout exceeded (1s))\non\n";
+        assert_eq!(printed.expect("it ends").unwrap(), expected, "{body}");
+    }
+}
