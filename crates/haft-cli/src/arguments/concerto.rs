@@ -115,7 +115,7 @@ pub(crate) struct TestArguments {
     /// Ask the models that a test does not mock; offline they answer always the same
     #[arg(long)]
     pub(crate) live: bool,
-    /// Show emits, and where a test failed
+    /// Show what tests print and emit
     #[arg(long)]
     pub(crate) debug: bool,
     /// Show only the result and what failed

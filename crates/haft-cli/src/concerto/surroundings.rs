@@ -71,15 +71,15 @@ impl Surroundings {
 }
 
 /// What a program may reach: what the manifest grants, and what the command line does.
-pub(crate) fn permissions(project: &Project, flags: &PermissionArguments) -> Permissions {
+pub(crate) fn permissions(project: &Project, given: &PermissionArguments) -> Permissions {
     let said = project.manifest.as_ref();
     let granted = said.map(|it| it.permissions.clone()).unwrap_or_default();
-    let folder = |name: &String| below(&project.folder, name);
+    let from_here = |name: &String| below(&project.folder, name);
     Permissions {
-        fs: with(granted_by(&granted.fs, folder), &flags.allow_fs),
-        net: with(granted_by(&granted.http, String::clone), &flags.allow_net),
-        env: with(granted_by(&granted.env, String::clone), &flags.allow_env),
-        process: granted.process || flags.allow_process,
+        fs: with(granted_by(&granted.fs, from_here), &given.allow_fs),
+        net: with(granted_by(&granted.http, String::clone), &given.allow_net),
+        env: with(granted_by(&granted.env, String::clone), &given.allow_env),
+        process: granted.process || given.allow_process,
     }
 }
 
@@ -88,10 +88,10 @@ fn below(folder: &Path, name: &str) -> String {
     folder.join(name).to_string_lossy().into_owned()
 }
 
-fn granted_by(grant: &manifest::Grant, named: impl Fn(&String) -> String) -> Grant {
+fn granted_by(grant: &manifest::Grant, meant: impl Fn(&String) -> String) -> Grant {
     match grant {
         manifest::Grant::None => Grant::Nothing,
-        manifest::Grant::Only(names) => Grant::Only(names.iter().map(named).collect()),
+        manifest::Grant::Only(names) => Grant::Only(names.iter().map(meant).collect()),
         manifest::Grant::All => Grant::Everything,
     }
 }

@@ -1,6 +1,7 @@
-//! `haft repl`, from a pipe.
+//! `haft repl`, from a pipe and at a terminal.
 
 use crate::kit::folder;
+use crate::support::terminal::{CTRL_C, CTRL_D, Terminal};
 use crate::support::{haft, told};
 
 fn session(arguments: &[&str], lines: &str) -> (Option<i32>, String, String) {
@@ -79,4 +80,43 @@ fn what_is_not_finished_at_the_end_is_told() {
     let (code, out, aside) = session(&[], "fn f( {\n");
     assert_eq!((code, out.as_str()), (Some(1), ""));
     assert!(aside.contains("error[E002]"), "{aside}");
+}
+
+#[test]
+fn at_a_terminal_lines_go_on_history_is_there_and_ctrl_c_stops_what_runs() {
+    let folder = folder(&[]);
+    let mut terminal = Terminal::run(folder.path(), &["repl"]);
+    terminal.sees(":help");
+    terminal.sees("> ");
+    terminal.line("fn twice(n: Int) -> Int {");
+    terminal.line("n * 2 }");
+    terminal.sees("> ");
+    terminal.line("twice(2100) + 1");
+    terminal.sees("\n4201");
+    terminal.sees("> ");
+    // The line before, again.
+    terminal.keys("\u{1b}[A\r");
+    terminal.sees("\n4201");
+    terminal.sees("> ");
+    terminal.keys(":he\t");
+    terminal.sees(":help");
+    terminal.keys("\r");
+    terminal.sees(":reset");
+    terminal.sees("> ");
+    terminal.line("println(\"go\"); while true { }");
+    terminal.sees("\ngo");
+    terminal.keys(CTRL_C);
+    terminal.sees("interrupted");
+    terminal.sees("> ");
+    // What is begun is dropped.
+    terminal.keys("twice(");
+    terminal.keys(CTRL_C);
+    terminal.sees("> ");
+    terminal.line("println(\"\\u{1b}[2Jsafe\")");
+    let shown = terminal.sees("safe\r\n");
+    let last = shown.rsplit('\n').nth(1).unwrap();
+    assert!(!last.contains("\u{1b}[2J"), "{shown:?}");
+    terminal.sees("> ");
+    terminal.keys(CTRL_D);
+    assert_eq!(terminal.ends().0, Some(0));
 }
