@@ -59,11 +59,11 @@ pub(super) fn concerto(
     let Bytes(memory) = said.max_memory.unwrap_or(Bytes(MEMORY));
     let Age(call_limit) = said.call_limit.unwrap_or(Age(CALL));
     for (key, is_nothing, least) in [
-        ("max_memory", memory < 1 << 20, "1 MiB"),
-        ("call_limit", call_limit.is_zero(), "a moment"),
+        ("max_memory", memory < 1 << 20, "at least 1 MiB"),
+        ("call_limit", call_limit.is_zero(), "more than 0"),
     ] {
         if is_nothing {
-            let message = format!("`{key}` must be at least {least}");
+            let message = format!("`{key}` must be {least}");
             return Err(document.complain(&path(key), message));
         }
     }

@@ -115,3 +115,29 @@ fn a_broken_configuration_is_told() {
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(aside.starts_with("haft.toml:2:1: "), "{aside}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn live_tests_ask_the_model_and_mocks_stay_mocks() {
+    let server = ScriptedServer::start(vec![answer("from afar")])
+        .await
+        .unwrap();
+    let text = "model M { provider: desk, base: \"small\" }\n\
+                @test\nfn live() { assert_eq(M.execute(\"hi\").unwrap().text, \"from afar\"); }\n\
+                @test\nfn mocked() { mock M { response: \"near\" } \
+                assert_eq(M.execute(\"hi\").unwrap().text, \"near\"); }\n";
+    let entry = format!(
+        "[[model]]\nname = \"other\"\naliases = [\"desk\"]\nadapter = \"openai-chat\"\nbase_url = \"{}\"\n",
+        server.base_url()
+    );
+    let folder = folder(&[("haft.toml", &entry), ("app.conc", text)]);
+    let command = haft(folder.path(), &["test", "--live", "app.conc"]);
+    let (code, out, aside) = tokio::task::spawn_blocking(move || told(command, ""))
+        .await
+        .unwrap();
+    assert_eq!((code, aside.as_str()), (Some(0), ""), "{out}");
+    assert!(
+        out.ends_with("test result: ok. 2 passed, 0 failed\n"),
+        "{out}"
+    );
+    server.assert_finished();
+}
