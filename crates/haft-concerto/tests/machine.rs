@@ -319,3 +319,43 @@ fn a_fiber_in_slices_gives_way_and_goes_on_where_it_was() {
         assert!(fiber.spent() > 50_000);
     }
 }
+
+/// Programs that never end, each by another way of calling.
+const ENDLESS: [&str; 6] = [
+    "fn f(n: Int) -> Int { if n > 60 { n } else { f(n + 1) + f(n + 1) } } fn main() { f(0); }",
+    "tool T { pub fn f(n: Int) -> Int { if n > 60 { n } else { T::f(n + 1) + T::f(n + 1) } } } fn main() { T::f(0); }",
+    "struct S { n: Int } impl S { fn f(self, n: Int) -> Int { if n > 60 { n } else { self.f(n + 1) + self.f(n + 1) } } } fn main() { S { n: 0 }.f(0); }",
+    "struct S { n: Int } impl S { fn f(mut self, n: Int) -> Int { self.n += 1; if n > 60 { n } else { self.f(n + 1) + self.f(n + 1) } } } fn main() { let mut s = S { n: 0 }; s.f(0); }",
+    "fn f(n: Int) -> Int { if n > 60 { n } else { [n, n].map(|x| f(x + 1)); n } } fn main() { f(0); }",
+    "pipeline P(n: Int) -> Int { stage a(n: Int) -> Int { if n > 60 { n } else { P.run(n + 1); P.run(n + 1); n } } } fn main() { P.run(0); }",
+];
+
+#[test]
+fn every_way_of_calling_counts_as_steps() {
+    for text in ENDLESS {
+        let text = text.replace("pub fn", "@describe(\"x\") pub fn");
+        let limits = Limits {
+            steps: Some(100_000),
+            ..Limits::default()
+        };
+        let mut machine = machine(&text, limits);
+        let ended = Offline::new(&mut machine, |_, _, _| {}).run();
+        assert_eq!(
+            ended.err().as_deref(),
+            Some("max steps exceeded (100000)"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_fiber_in_slices_gives_way_whatever_way_it_calls() {
+    // The last one asks its host between the stages.
+    for text in &ENDLESS[..5] {
+        let text = text.replace("pub fn", "@describe(\"x\") pub fn");
+        let mut machine = machine(&text, Limits::default());
+        let mut fiber = machine.entry().expect("main").in_slices(10_000);
+        let step = fiber.run(&mut machine);
+        assert!(matches!(step, Step::Paused), "{step:?}: {text}");
+    }
+}

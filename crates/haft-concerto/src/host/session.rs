@@ -189,6 +189,9 @@ impl Session {
                     Some(stop) => Go::Fail(Failure::Stop(stop)),
                     None => Go::On,
                 },
+                Step::Effect(_) if let Some(stop) = self.stop(&course) => {
+                    Go::Fail(Failure::Stop(stop))
+                }
                 Step::Effect(effect) => tokio::select! {
                     biased;
                     () = self.stopped(&course) => Go::Fail(Failure::Stop(Stop::Cancelled)),
@@ -200,6 +203,13 @@ impl Session {
                 },
             };
         }
+    }
+
+    /// Whether a fiber may keep the machine: nobody waits for it, and nothing stops the fiber.
+    fn may_go_on(&self, course: &Course, gone: &AtomicBool) -> bool {
+        self.waiting.load(Ordering::Relaxed) == 0
+            && !gone.load(Ordering::Relaxed)
+            && self.stop(course).is_none()
     }
 
     fn stop(&self, course: &Course) -> Option<Stop> {
@@ -259,14 +269,10 @@ impl Session {
                     let late = Failure::Raised(Value::text(late));
                     fail(&mut fiber, &mut machine, late)
                 }
-                Step::Paused
-                    if self.waiting.load(Ordering::Relaxed) == 0 && self.stop(course).is_none() =>
-                {
-                    fiber.run(&mut machine)
-                }
+                Step::Paused if self.may_go_on(course, gone) => fiber.run(&mut machine),
                 Step::Effect(Effect::Emit {
                     channel, payload, ..
-                }) if !self.house.hears(&channel) => {
+                }) if !self.house.hears(&channel) && self.may_go_on(course, gone) => {
                     self.house.show(&mut machine, &channel, &payload);
                     resume(&mut fiber, &mut machine, Value::Nil)
                 }

@@ -445,8 +445,14 @@ impl Fiber {
                             Some(effect) => return Ok(Exit::Effect(effect)),
                             // The registers may lie elsewhere now.
                             None if self.frames.len() == depth => continue 'frame,
-                            None => return Ok(Exit::Frame),
+                            None => {}
                         }
+                        // Whatever way a function is entered, it counts.
+                        self.fuel -= 4;
+                        if self.fuel < 0 || machine.heap.is_due() {
+                            self.refuel(machine)?;
+                        }
+                        return Ok(Exit::Frame);
                     }
                     Op::NameError { name } => {
                         let name = program.names[name as usize].to_string();

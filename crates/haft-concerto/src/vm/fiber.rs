@@ -141,7 +141,9 @@ impl Fiber {
 
     /// Goes on until it is over, has failed, or needs the host, or until its slice is over.
     pub fn run(&mut self, machine: &mut Machine) -> Step {
-        self.left = self.slice.unwrap_or_default();
+        if self.left == 0 {
+            self.left = self.slice.unwrap_or_default();
+        }
         if let Some(failure) = self.refused.take() {
             return Step::Failed(*failure);
         }
@@ -155,7 +157,12 @@ impl Fiber {
                 return Step::Done(value);
             }
             match self.execute(&program, machine) {
-                Ok(Exit::Frame) => {}
+                Ok(Exit::Frame) => {
+                    if self.pauses() {
+                        self.settle_fuel(machine);
+                        return Step::Paused;
+                    }
+                }
                 Ok(Exit::Effect(effect)) => return Step::Effect(effect),
                 Ok(Exit::Pause) => {
                     self.settle_fuel(machine);
@@ -221,7 +228,7 @@ impl Fiber {
         self.granted = machine.allowance();
         if self.slice.is_some() {
             // Where it cannot be interrupted it runs on, to the next loop or call.
-            self.is_due = self.left == 0;
+            self.is_due |= self.left == 0;
             let left = i64::try_from(self.left.max(64)).unwrap_or(i64::MAX);
             self.granted = self.granted.min(left);
         }

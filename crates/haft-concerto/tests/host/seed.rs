@@ -221,3 +221,87 @@ async fn a_poem_needs_no_tools_and_starts_no_server() {
     );
     assert!(!started.exists(), "nobody needed the server");
 }
+
+/// The tools of a program's IR, as JSON.
+fn compiled(program: &str) -> serde_json::Value {
+    let options = haft_concerto::Options::default();
+    let compiled =
+        haft_concerto::compile(&haft_concerto::Source::new("main.conc", program), &options);
+    assert!(!compiled.has_errors(), "{}", compiled.render());
+    let json: serde_json::Value = serde_json::from_str(&compiled.ir.unwrap().to_json()).unwrap();
+    json["tools"].clone()
+}
+
+#[test]
+fn the_compiler_generates_tool_schemas() {
+    let tools = compiled(
+        r#"
+        tool Calculator {
+            @describe("Add two numbers together")
+            pub fn add(
+                @param("The first number") a: Int,
+                @param("The second number") b: Int,
+            ) -> Int {
+                a + b
+            }
+        }
+    "#,
+    );
+    let expected = json!([{
+        "method_name": "Calculator::add",
+        "description": "Add two numbers together",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "a": { "type": "integer", "description": "The first number" },
+                "b": { "type": "integer", "description": "The second number" }
+            },
+            "required": ["a", "b"]
+        }
+    }]);
+    assert_eq!(tools[0]["tool_schemas"], expected);
+    assert_eq!(
+        (&tools[0]["name"], &tools[0]["module"]),
+        (&json!("Calculator"), &json!("main"))
+    );
+    assert_eq!(tools[0]["methods"].as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test]
+async fn every_type_of_a_parameter_reaches_the_provider_as_the_table_says() {
+    let server = provider([say("fine")]).await;
+    let program = r#"
+        tool T {
+            @describe("x")
+            pub fn f(
+                @param("i") i: Int, @param("f") f: Float, @param("s") s: String, @param("b") b: Bool,
+                @param("a") a: Array<Int>, @param("m") m: Map<String, Int>, @param("o") o: Option<String>,
+            ) -> Int { 1 }
+        }
+        model M { provider: desk, base: "small", tools: [T] }
+        M.execute("x");
+    "#;
+    run(&server, program).await;
+    let bodies = bodies(&server);
+    let parameters = &bodies[0]["tools"][0]["function"]["parameters"];
+    let of = |name: &str| {
+        let mut schema = parameters["properties"][name].clone();
+        schema.as_object_mut().unwrap().remove("description");
+        schema
+    };
+    assert_eq!(of("i"), json!({"type": "integer"}));
+    assert_eq!(of("f"), json!({"type": "number"}));
+    assert_eq!(of("s"), json!({"type": "string"}));
+    assert_eq!(of("b"), json!({"type": "boolean"}));
+    assert_eq!(
+        of("a"),
+        json!({"type": "array", "items": {"type": "integer"}})
+    );
+    // An adapter may say of an open object that it names no members.
+    assert_eq!(of("m")["type"], "object");
+    assert_eq!(of("o"), json!({"type": "string"}));
+    assert_eq!(
+        parameters["required"],
+        json!(["i", "f", "s", "b", "a", "m"])
+    );
+}

@@ -25,6 +25,7 @@ const COUNTER: &str = r#"
         @describe("Fails") pub fn fault() -> Int { [1][5] }
         @describe("Fails") pub fn stop() -> Int { panic("enough") }
         @describe("Never ends") pub fn spin() -> Int { loop { } }
+        @describe("Never ends") pub fn chat() -> Int { loop { emit("x", 1); } }
         @describe("Never ends") pub fn deep(@param("n") n: Int) -> Int { Counter::deep(n) + 1 }
         @describe("Waits") pub fn wait(@param("ms") ms: Int) -> Int { std::time::sleep(ms); ms }
         @describe("Asks") pub fn ask(@param("q") q: String) -> Result<String, String> { Ok(M.execute(q)?.text) }
@@ -74,7 +75,7 @@ async fn tools_are_there_by_their_wire_names_and_share_their_state() {
         .map(|it| it.definition().name().to_string())
         .collect();
     assert_eq!(names[0], "Counter__next");
-    assert_eq!(names.len(), 10);
+    assert_eq!(names.len(), 11);
     assert_eq!(served.call("Counter__next", json!({})).await.unwrap(), "41");
     assert_eq!(served.call("Counter__next", json!({})).await.unwrap(), "42");
     assert_eq!(
@@ -102,6 +103,7 @@ async fn what_goes_wrong_in_a_call_is_that_calls_error() {
         ),
         ("Counter__stop", json!({}), "panic: enough"),
         ("Counter__spin", json!({}), "max time exceeded (0.3s)"),
+        ("Counter__chat", json!({}), "max time exceeded (0.3s)"),
         (
             "Counter__deep",
             json!({"n": 1}),

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use haft_concerto::host::{EmitFormat, TestOutcome};
-use haft_concerto::natives::Permissions;
 use haft_models::testing::{Fault, fault, say};
 
 use crate::kit::{Printed, bodies, manifest, provider, stage};
@@ -90,10 +89,12 @@ async fn cancelling_ends_loops_sleeps_and_requests() {
         "std::time::sleep(100000);",
         "model M { provider: desk, base: \"small\" } M.execute(\"x\");",
         "try { loop { } } catch { println(\"caught\"); }",
+        "loop { emit(\"x\", 1); }",
+        "pipeline P(n: Int) -> Int { stage a(n: Int) -> Int { if n > 60 { n } else { P.run(n + 1); P.run(n + 1); n } } } P.run(0);",
     ] {
         let server = provider([fault(Fault::Hang).forever()]).await;
         let stage = stage(&manifest(&server.base_url(), ""), program, |setup| {
-            setup.permissions = Permissions::default();
+            setup.emits = EmitFormat::Hidden;
         });
         let host = stage.host.clone();
         let cancelling = tokio::spawn(async move {

@@ -174,6 +174,10 @@ impl Fiber {
                 self.apply(program, machine, &function, arguments, ret)
             }
             Next::Enter(function, arguments) => {
+                self.fuel -= 4;
+                if self.fuel < 0 || machine.heap.is_due() {
+                    self.refuel(machine)?;
+                }
                 self.enter(program, &machine.limits, function, arguments, &[], ret)?;
                 Ok(None)
             }

@@ -33,10 +33,6 @@ impl Fiber {
         let site = &program.sites[site as usize];
         if let Some(function) = user_method(site, &self.stack[first]) {
             let ret = Return::to(first);
-            self.fuel -= 4;
-            if self.fuel < 0 || machine.heap.is_due() {
-                self.refuel(machine)?;
-            }
             if site.names.is_empty() {
                 self.enter_at(program, &machine.limits, function, (first, argc + 1), ret)?;
                 return Ok(None);
@@ -127,7 +123,6 @@ impl Fiber {
                     self.stack[first + 1 + place] = self.stack[after + place].take();
                 }
                 self.stack[first] = receiver;
-                self.fuel -= 4;
                 self.enter_at(program, &machine.limits, function, (first, argc + 1), ret)?;
                 return Ok(None);
             }
