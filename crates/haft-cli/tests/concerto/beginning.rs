@@ -60,3 +60,21 @@ fn nothing_that_is_there_is_written_over() {
     let (code, ..) = say(folder.path(), &["init", "--concerto", "--force"]);
     assert_eq!(code, Some(2));
 }
+
+#[test]
+fn programs_of_the_readme_and_the_guide_check_and_are_in_their_usual_form() {
+    let readme = include_str!("../../../../README.md");
+    let guide = include_str!("../../../../docs/guide-serve.md");
+    let blocks = [readme, guide].into_iter().flat_map(|text| {
+        let blocks = text.split("```concerto\n").skip(1);
+        blocks.map(|block| block.split("```").next().unwrap())
+    });
+    let blocks: Vec<&str> = blocks.collect();
+    assert!(blocks.len() > 1, "{blocks:?}");
+    for block in blocks {
+        let manifest = "[project]\nname = \"p\"\n[connections.assistant]\nprovider = \"mock\"\n";
+        let folder = folder(&[("Concerto.toml", manifest), ("app.conc", block)]);
+        assert_eq!(printed(folder.path(), &["check", "app.conc"]), "");
+        assert_eq!(printed(folder.path(), &["fmt", "--check"]), "", "{block}");
+    }
+}
