@@ -1,6 +1,7 @@
 //! What the command line may say.
 
 mod chat;
+mod concerto;
 mod help;
 mod mcp;
 mod prompt;
@@ -26,6 +27,11 @@ use crate::config::{Age, Listen};
 use crate::terminal::Color;
 
 pub(crate) use self::chat::ChatArguments;
+pub(crate) use self::concerto::{
+    CheckArguments, CompileArguments, EVERYTHING, EmitForm, FmtArguments, LimitArguments,
+    PermissionArguments, Program, ReplArguments, RunArguments, ScriptArguments, TestArguments,
+};
+use self::concerto::{FMT_HELP, REPL_HELP, RUN_HELP, TEST_HELP};
 use self::mcp::MCP_HELP;
 pub(crate) use self::mcp::{
     AdHoc, McpAcceptArguments, McpCallArguments, McpCommand, McpFrom, McpListArguments,
@@ -68,7 +74,23 @@ pub(crate) enum Command {
     /// Serve the Open Responses API over any model, with tools (what `haft` alone does, too)
     #[command(after_help = SERVE_HELP)]
     Serve(ServeArguments),
-    /// Write a `haft.toml` with every key, its default and what it is for
+    /// Run a Concerto program
+    #[command(after_help = RUN_HELP)]
+    Run(RunArguments),
+    /// Say what is wrong with a Concerto program; nothing is written and nothing started
+    Check(CheckArguments),
+    /// Compile a Concerto program to `.conc-ir`
+    Compile(CompileArguments),
+    /// Run the tests of a Concerto program
+    #[command(after_help = TEST_HELP)]
+    Test(TestArguments),
+    /// Bring Concerto programs into their usual form
+    #[command(after_help = FMT_HELP)]
+    Fmt(FmtArguments),
+    /// Try Concerto out, line by line
+    #[command(after_help = REPL_HELP)]
+    Repl(ReplArguments),
+    /// Write a `haft.toml` with every key, its default and what it is for, or begin a Concerto project
     Init(InitArguments),
     /// Make, list and revoke the keys that clients of a server send
     Keys(KeysArguments),
@@ -167,6 +189,8 @@ pub(crate) struct ServeArguments {
     /// machine. Where there is none, the offline model answers, by rules.
     #[arg(long, value_name = "ADAPTER:NAME")]
     pub(crate) model: Option<ModelChoice>,
+    #[command(flatten)]
+    pub(crate) scripts: ScriptArguments,
 }
 
 #[derive(Debug, Args)]
@@ -219,12 +243,16 @@ pub(crate) enum KeysCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArguments {
-    /// Where to write it: a file, whose folder is made if it is not there, or a folder that is there
-    #[arg(default_value = "haft.toml")]
-    pub(crate) path: PathBuf,
+    /// Where to write it: a file, whose folder is made if it is not there, or a folder that is there;
+    /// `haft.toml` where nothing is said. With `--concerto` the folder of the project
+    pub(crate) path: Option<PathBuf>,
     /// Write over a file that is there
     #[arg(long)]
     pub(crate) force: bool,
+    /// Begin a Concerto project in place of a configuration: a manifest, a program with a tool, and a
+    /// test; nothing that is there is written over
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) concerto: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

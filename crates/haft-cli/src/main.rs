@@ -4,6 +4,7 @@ mod arguments;
 mod ask;
 mod catalogue;
 mod chat;
+mod concerto;
 mod config;
 mod demo;
 mod failure;
@@ -32,6 +33,7 @@ use clap::{CommandFactory as _, Parser as _};
 use tokio::runtime::Builder;
 
 use crate::arguments::{Arguments, Command, McpCommand, ModelChoice, ServeArguments, Show};
+use crate::concerto::Concerto;
 use crate::config::Complaint;
 use crate::failure::Failure;
 use crate::terminal::Color;
@@ -80,9 +82,19 @@ fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
             served.map(|()| ExitCode::SUCCESS)
         }
         Command::Init(arguments) => {
-            init::init(&arguments)?;
+            if arguments.concerto {
+                concerto::begin(&arguments.path.unwrap_or_default())?;
+            } else {
+                init::init(&arguments)?;
+            }
             Ok(ExitCode::SUCCESS)
         }
+        Command::Run(arguments) => concerto(Concerto::Run(arguments)),
+        Command::Check(arguments) => concerto(Concerto::Check(arguments)),
+        Command::Compile(arguments) => concerto(Concerto::Compile(arguments)),
+        Command::Test(arguments) => concerto(Concerto::Test(arguments)),
+        Command::Fmt(arguments) => concerto(Concerto::Fmt(arguments)),
+        Command::Repl(arguments) => concerto(Concerto::Repl(arguments)),
         Command::Keys(arguments) => {
             keys::keys(arguments)?;
             Ok(ExitCode::SUCCESS)
@@ -113,6 +125,15 @@ fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
         }),
         Command::Ask { question, model } => on_one_thread(ask::ask(&question, &model)),
     }
+}
+
+/// Performs a command of Concerto.
+fn concerto(command: Concerto) -> Result<ExitCode, Box<dyn Error>> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(concerto::perform(command));
+    // A thread that a program keeps busy must not keep the process.
+    runtime.shutdown_background();
+    done
 }
 
 /// Writes the script for a shell.

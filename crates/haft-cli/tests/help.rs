@@ -13,6 +13,13 @@ fn help_reads_well() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [
         &[][..],
+        &["run"],
+        &["check"],
+        &["compile"],
+        &["test"],
+        &["fmt"],
+        &["repl"],
+        &["init"],
         &["chat"],
         &["tools"],
         &["tools", "list"],
@@ -127,6 +134,12 @@ fn bash_completes_commands_and_flags() {
     assert_eq!(completed(folder.path(), &["haft", "res"]), ["responses"]);
     let commands = completed(folder.path(), &["haft", "responses", "sh"]);
     assert_eq!(commands, ["show"]);
+    assert_eq!(
+        completed(folder.path(), &["haft", "comp"]),
+        ["compile", "completions"]
+    );
+    let flags = completed(folder.path(), &["haft", "run", "--allow-f"]);
+    assert_eq!(flags, ["--allow-fs"]);
     let flags = completed(folder.path(), &["haft", "chat", "--cont"]);
     assert_eq!(flags, ["--continue"]);
     let colors = completed(folder.path(), &["haft", "--color", ""]);

@@ -49,6 +49,7 @@ const ROOMS: [(&str, &[&str]); 12] = [
         "haft-cli",
         &[
             "haft",
+            "haft-concerto",
             "haft-hosted",
             "haft-mcp",
             "haft-server",

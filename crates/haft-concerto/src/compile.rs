@@ -136,7 +136,7 @@ fn run(source: &Source<'_>, options: &Options, emitting: bool) -> Compiled {
     }
 }
 
-fn known(options: &Options) -> Known {
+pub(crate) fn known(options: &Options) -> Known {
     let names = |list: &[ir::Connection]| list.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     let manifest = options.manifest.clone().unwrap_or_default();
     let connections = match &options.connections {
@@ -155,7 +155,7 @@ fn known(options: &Options) -> Known {
     }
 }
 
-fn surroundings(options: &Options) -> Surroundings {
+pub(crate) fn surroundings(options: &Options) -> Surroundings {
     let manifest = options.manifest.clone().unwrap_or_default();
     let mut connections = manifest.connections;
     connections.extend(manifest.servers);

@@ -25,6 +25,7 @@ mod modules;
 pub mod natives;
 pub mod parse;
 pub mod print;
+pub mod repl;
 pub mod source;
 pub mod symbols;
 #[allow(clippy::unnecessary_box_returns)] // failures are boxed wherever they go

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::RemoteArguments;
+use super::{RemoteArguments, ScriptArguments};
 
 #[derive(Debug, Args)]
 #[allow(
@@ -54,6 +54,8 @@ pub(crate) struct ChatArguments {
     /// Messages come from standard input; whoever writes one here is told so.
     #[arg(hide = true, value_name = "MESSAGE")]
     pub(crate) messages: Vec<String>,
+    #[command(flatten)]
+    pub(crate) scripts: ScriptArguments,
     #[command(flatten)]
     pub(crate) remote: RemoteArguments,
 }

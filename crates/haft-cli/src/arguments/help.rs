@@ -9,6 +9,7 @@ Examples:
   haft trace resp_…                       how the run of a response went
   haft tools call calculate expression='0.1 + 0.2'
   haft mcp test                           whether the MCP servers of haft.toml work
+  haft run app.conc                       run a Concerto program
 
 `haft COMMAND --help` tells more about each.";
 
@@ -25,6 +26,7 @@ Examples:
   haft serve                              as haft.toml says, if there is one
   haft serve --model ollama:qwen3:8b      one model of Ollama
   haft serve --listen 127.0.0.1:0         on a free port
+  haft serve --concerto tools.conc        with the tools of a Concerto program
   HAFT_LOG=debug haft serve               and say more
 
 `haft init` writes a haft.toml with every key, `haft config check` says whether it is right.";

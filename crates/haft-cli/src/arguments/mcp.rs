@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::ScriptArguments;
 use crate::config::GatewayMode;
 
 /// What stands below the help of `haft mcp`.
@@ -188,6 +189,8 @@ pub(crate) struct McpServeArguments {
     pub(crate) tools: Vec<String>,
     #[command(flatten)]
     pub(crate) from: McpFrom,
+    #[command(flatten)]
+    pub(crate) scripts: ScriptArguments,
 }
 
 /// A server that no configuration knows.

@@ -66,6 +66,10 @@ fn every_command_of_the_guide_and_of_the_help_can_be_given() {
         CHAT_HELP,
         RESPONSES_HELP,
         MCP_HELP,
+        RUN_HELP,
+        TEST_HELP,
+        FMT_HELP,
+        REPL_HELP,
     ];
     let helps = helps.into_iter().flat_map(str::lines);
     let helps = helps.filter(|line| line.starts_with("  "));

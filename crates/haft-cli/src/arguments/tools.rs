@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::ScriptArguments;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
     /// List them
@@ -81,6 +83,8 @@ pub(crate) struct WhichTools {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) from: FromConfiguration,
+    #[command(flatten)]
+    pub(crate) scripts: ScriptArguments,
 }
 
 #[derive(Debug, Args)]
@@ -90,6 +94,8 @@ pub(crate) struct ListToolsArguments {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) from: FromConfiguration,
+    #[command(flatten)]
+    pub(crate) scripts: ScriptArguments,
 }
 
 #[derive(Debug, Args)]
@@ -101,6 +107,8 @@ pub(crate) struct ShowToolArguments {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) from: FromConfiguration,
+    #[command(flatten)]
+    pub(crate) scripts: ScriptArguments,
 }
 
 #[derive(Debug, Args)]
@@ -118,6 +126,8 @@ pub(crate) struct CallToolArguments {
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) from: FromConfiguration,
+    #[command(flatten)]
+    pub(crate) scripts: ScriptArguments,
 }
 
 /// The configuration that says which tools there are.

@@ -21,6 +21,7 @@ use super::desk::{Desk, Manner};
 use super::inquirer::{Inquirer, inquire};
 use crate::arguments::{ChatArguments, ModelChoice, ServeArguments};
 use crate::catalogue::{self, HostedHere};
+use crate::concerto::{Scripts, Wanted, Words};
 use crate::config::{PromptConfig, build_prompt, not_rendered};
 use crate::failure::Failure;
 use crate::mcp;
@@ -41,6 +42,8 @@ pub(super) struct Engine {
     prompt: Option<(Prompt, Params)>,
     /// What the tools in it need as long as they are used.
     _tools: HostedHere,
+    /// The Concerto programs of some of them.
+    scripts: Scripts,
     /// The MCP servers of some of them.
     pool: Pool,
     instructions: Option<String>,
@@ -73,7 +76,14 @@ impl Engine {
             _ => Some(crate::serve::data_dir(&config.data_dir)?),
         };
         let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref(), questions)?;
-        let tools = catalogue::hosted_here(config.search_files, &config.data_dir)?;
+        let mut tools = catalogue::hosted_here(config.search_files, &config.data_dir)?;
+        let scripts = Wanted {
+            flags: &arguments.scripts,
+            said: &config.concerto,
+            config: arguments.remote.config.as_deref(),
+        };
+        let scripts = Scripts::open(&scripts, &tools.catalog, Words::Log).await?;
+        tools.names.extend(scripts.names.iter().cloned());
         let notes = unusable.into_iter().map(|(_, error)| error.to_string());
         let mut notes: Vec<String> = notes.collect();
         let has_sections_of_servers = config
@@ -124,6 +134,7 @@ impl Engine {
             binding,
             prompt,
             _tools: tools,
+            scripts,
             pool,
             instructions: arguments.instructions.clone(),
             options: config.loop_options,
@@ -134,6 +145,7 @@ impl Engine {
 
     /// Ends the MCP servers that were started.
     pub(super) async fn close(&self) {
+        self.scripts.close().await;
         self.pool.close().await;
     }
 

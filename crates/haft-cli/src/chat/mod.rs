@@ -62,6 +62,11 @@ pub(crate) async fn chat(
             .remedy(format!("echo '{quoted}' | haft chat"))
             .into());
     }
+    if arguments.is_with_server() && !arguments.scripts.scripts.is_empty() {
+        let text = "a server has the tools of its own programs";
+        let remedy = "start it with `haft serve --concerto FILE`, or leave `--server` out";
+        return Err(Failure::mistake(text).remedy(remedy).into());
+    }
     let partner = if arguments.is_with_server() {
         let spinner = Spinner::new("asking the server");
         let server = spinner.during(Server::open(arguments)).await?;

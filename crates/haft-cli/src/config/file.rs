@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::concerto::ConcertoTable;
 use super::gateway::GatewayTable;
 use super::mcp::McpTable;
 use super::prompt::{PromptTable, SectionTable};
@@ -45,6 +46,8 @@ pub(super) struct FileConfig {
     pub(super) otlp: OtlpTable,
     /// A tool that searches the files of folders, for requests that name it.
     pub(super) search_files: Option<FileSearchConfig>,
+    /// Concerto programs whose tools are there, too, for requests that name them.
+    pub(super) concerto: ConcertoTable,
     /// haft's tools and those of its MCP servers as one MCP server, at `/mcp`. It is there if this table is,
     /// or with `haft serve --mcp`.
     pub(super) gateway: Option<GatewayTable>,
@@ -173,7 +176,7 @@ pub(super) struct OtlpTable {
 }
 
 /// The keys of every table, in the words of whoever reads it.
-pub(super) fn tables() -> [(&'static str, Vec<String>); 16] {
+pub(super) fn tables() -> [(&'static str, Vec<String>); 17] {
     [
         ("`[server]`", keys_of::<ServerTable>()),
         ("`[[model]]`", keys_of::<ModelConfig>()),
@@ -184,6 +187,7 @@ pub(super) fn tables() -> [(&'static str, Vec<String>); 16] {
         ("`[metrics]`", keys_of::<MetricsTable>()),
         ("`[otlp]`", keys_of::<OtlpTable>()),
         ("`[search_files]`", keys_of::<FileSearchConfig>()),
+        ("`[concerto]`", keys_of::<ConcertoTable>()),
         ("`[gateway]`", keys_of::<GatewayTable>()),
         ("`[prompt]`", keys_of::<PromptTable>()),
         ("`[[prompt.section]]`", keys_of::<SectionTable>()),

@@ -7,6 +7,7 @@
 
 mod bare_numbers;
 mod complaint;
+mod concerto;
 mod document;
 mod door;
 mod excerpt;
@@ -31,9 +32,11 @@ mod watch;
 
 use std::path::Path;
 
+use haft::LoopOptions;
 use haft::models::{Adapter, ModelConfig, process_environment};
 
 pub(crate) use complaint::{Complaint, Place};
+pub(crate) use concerto::ConcertoConfig;
 pub(crate) use document::Source;
 pub(crate) use door::{Door, door};
 pub(crate) use gateway::GatewayMode;
@@ -56,6 +59,28 @@ pub(crate) fn without_models(named: Option<&Path>) -> Result<Resolved, Complaint
     let source = Source::named_or_usual(named)?;
     let variables = Variables::from_environment(std::env::vars_os())?;
     check_without_models(&source, &variables)
+}
+
+/// What a configuration says to Concerto programs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ForPrograms {
+    /// The models, which are connections. Whether their keys are there is seen when they are asked.
+    pub(crate) models: Vec<ModelConfig>,
+    /// The MCP servers, whose variables may be missing.
+    pub(crate) mcp: Vec<McpServer>,
+    pub(crate) loop_options: LoopOptions,
+}
+
+/// What a configuration says to Concerto programs, if there is one.
+pub(crate) fn for_programs(named: Option<&Path>) -> Result<ForPrograms, Complaint> {
+    let source = Source::named_or_usual(named)?;
+    let variables = Variables::from_environment(std::env::vars_os())?;
+    let config = check_without_models(&source, &variables)?;
+    Ok(ForPrograms {
+        models: resolve::described_models(&source, &variables)?,
+        mcp: config.mcp,
+        loop_options: config.loop_options,
+    })
 }
 
 /// The same of layers that are there already.

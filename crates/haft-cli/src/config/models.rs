@@ -13,16 +13,11 @@ use super::keys::unset_variable;
 /// The entries with their paths made absolute, every one of them usable.
 pub(super) fn checked(
     document: &Document<'_>,
-    mut models: Vec<ModelConfig>,
+    models: Vec<ModelConfig>,
     lookup: Lookup<'_>,
 ) -> Result<Vec<ModelConfig>, Complaint> {
-    check_names(document, &models)?;
-    for (at, model) in models.iter_mut().enumerate() {
-        let entry = [Step::Key("model"), Step::Entry(at)];
-        let folder = document.folder_of(&entry);
-        let from_folder = |path: &mut PathBuf| *path = folder.join(&*path);
-        model.api_key_file.as_mut().map(from_folder);
-        model.script.as_mut().map(from_folder);
+    let models = described(document, models)?;
+    for (at, model) in models.iter().enumerate() {
         from_config_with(model, lookup, &Http::default())
             .map_err(|error| complaint(document, at, model, &error))?;
     }
@@ -31,6 +26,22 @@ pub(super) fn checked(
         Ok(_) => Ok(models),
         Err(error) => Err(about_failover(document, &models, &error)),
     }
+}
+
+/// The entries with their paths made absolute, whether they can be used or not.
+pub(super) fn described(
+    document: &Document<'_>,
+    mut models: Vec<ModelConfig>,
+) -> Result<Vec<ModelConfig>, Complaint> {
+    check_names(document, &models)?;
+    for (at, model) in models.iter_mut().enumerate() {
+        let entry = [Step::Key("model"), Step::Entry(at)];
+        let folder = document.folder_of(&entry);
+        let from_folder = |path: &mut PathBuf| *path = folder.join(&*path);
+        model.api_key_file.as_mut().map(from_folder);
+        model.script.as_mut().map(from_folder);
+    }
+    Ok(models)
 }
 
 /// What is wrong with those who are to stand in.

@@ -11,6 +11,7 @@ use haft_server::access::Limits;
 use haft_server::{DialectChoice, UnsupportedTools};
 
 use super::complaint::Complaint;
+use super::concerto::{self, ConcertoConfig};
 use super::document::{Document, Source, Step};
 use super::file::{RetentionTable, ServerTable};
 use super::gateway::GatewayConfig;
@@ -48,6 +49,8 @@ pub(crate) struct Resolved {
     pub(crate) watching: Watching,
     /// What may be searched, if anything.
     pub(crate) search_files: Option<FileSearchConfig>,
+    /// Programs whose tools are there, too.
+    pub(crate) concerto: ConcertoConfig,
     /// The MCP servers, in their order.
     pub(crate) mcp: Vec<McpServer>,
     /// What there is to say about those of another program's file.
@@ -153,6 +156,7 @@ pub(crate) fn resolve(
     check_gateway(&document, gateway.as_ref(), &servers.servers)?;
     Ok(Resolved {
         prompt: prompt::prompt(&document, said.prompt, &described)?,
+        concerto: concerto::concerto(&document, said.concerto)?,
         mcp: servers.servers,
         mcp_notes: servers.notes,
         mcp_hosts: mcp::hosts(&document, server.mcp_hosts)?,
@@ -181,6 +185,16 @@ pub(crate) fn resolve(
             search.relative_to(document.folder_of(&path))
         }),
     })
+}
+
+/// The models, for whoever asks them later or never: no key is looked up.
+pub(super) fn described_models(
+    source: &Source,
+    variables: &Variables,
+) -> Result<Vec<ModelConfig>, Complaint> {
+    let document = Document::parse(source, variables)?;
+    let said = document.read()?;
+    models::described(&document, said.model)
 }
 
 /// Where the data is, for whoever needs nothing else of the configuration: models and their keys are

@@ -452,6 +452,15 @@ const BAD_FILES: &[(&str, &str)] = &[
         "[search_files]\nfolders = [\n  \"docs\",\n  { path = \"wiki\", nam = \"w\" },\n]\n",
     ),
     (
+        "a misspelt key of the programs",
+        "[concerto]\nfile = [\"tools.conc\"]\n",
+    ),
+    (
+        "programs without memory",
+        "[concerto]\nfiles = [\"tools.conc\"]\nmax_memory = 64\n",
+    ),
+    ("programs without time", "[concerto]\ncall_limit = \"0s\"\n"),
+    (
         "an MCP server that is nowhere",
         "[mcp.files]\nwarm = true\n",
     ),

@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::arguments::InitArguments;
 use crate::text::printable;
@@ -15,10 +15,10 @@ const NAME: &str = "haft.toml";
 
 /// Writes the file and says what to do next.
 pub(crate) fn init(arguments: &InitArguments) -> io::Result<()> {
-    let path = if arguments.path.is_dir() {
-        arguments.path.join(NAME)
-    } else {
-        arguments.path.clone()
+    let path = match &arguments.path {
+        None => PathBuf::from(NAME),
+        Some(folder) if folder.is_dir() => folder.join(NAME),
+        Some(file) => file.clone(),
     };
     let shown = printable(&path.display().to_string());
     let made = make_folder(&path)?;

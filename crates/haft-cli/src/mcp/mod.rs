@@ -20,7 +20,7 @@ mod tools;
 use std::error::Error;
 use std::process::ExitCode;
 
-pub(crate) use self::servers::pool_of;
+pub(crate) use self::servers::{connect_options, pool_of};
 use crate::arguments::McpCommand;
 #[cfg(not(unix))]
 use crate::failure::Failure;

@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::servers::{Folder, Servers};
 use crate::arguments::McpServeArguments;
 use crate::catalogue;
+use crate::concerto::{Scripts, Wanted, Words};
 use crate::config::Watching;
 use crate::failure::Failure;
 use crate::serve::log;
@@ -42,6 +43,12 @@ pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<
     }
     let config = &servers.config;
     let own = catalogue::hosted_here(config.search_files.clone(), &config.data_dir)?;
+    let wanted = Wanted {
+        flags: &arguments.scripts,
+        said: &config.concerto,
+        config: arguments.from.config.as_deref(),
+    };
+    let scripts = Scripts::open(&wanted, &own.catalog, Words::Log).await?;
     let options = GatewayOptions {
         mode: offered.mode.mode(),
         subset: offered.subset(),
@@ -61,6 +68,7 @@ pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<
         _ = interrupt.recv() => Ok(()),
     };
     gateway.close();
+    scripts.close().await;
     servers.pool.close().await;
     served?;
     Ok(ExitCode::SUCCESS)

@@ -124,15 +124,11 @@ pub(crate) fn pool_of(
     questions: Questions,
 ) -> Result<(Pool, Vec<(Label, SettingsError)>), Failure> {
     let options = ConnectOptions {
-        version: env!("CARGO_PKG_VERSION").into(),
-        launcher: launcher(),
         oauth: OAuthOptions {
             tokens: folder.map(tokens_in),
             opener: None,
         },
-        validator: Some(Arc::new(JsonSchemaFactory)),
-        questions,
-        ..ConnectOptions::default()
+        ..connect_options(questions)
     };
     let mut builder = Pool::builder().connect(options);
     if let Some(folder) = folder {
@@ -150,6 +146,17 @@ pub(crate) fn pool_of(
         }
     }
     Ok((pool, unusable))
+}
+
+/// How servers are started and reached.
+pub(crate) fn connect_options(questions: Questions) -> ConnectOptions {
+    ConnectOptions {
+        version: env!("CARGO_PKG_VERSION").into(),
+        launcher: launcher(),
+        validator: Some(Arc::new(JsonSchemaFactory)),
+        questions,
+        ..ConnectOptions::default()
+    }
 }
 
 /// The logins that are kept in this data folder.

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use haft::prompt::{Context, Prompt, RenderError};
 
-use crate::arguments::{PromptCommand, RenderArguments};
+use crate::arguments::{PromptCommand, RenderArguments, ScriptArguments};
 use crate::config::{Complaint, PromptConfig, build_prompt, not_rendered, without_models};
 use crate::failure::Failure;
 use crate::text::{nearest, one_line};
@@ -27,7 +27,12 @@ pub(crate) async fn perform(command: PromptCommand) -> Result<ExitCode, Box<dyn 
 async fn render(arguments: &RenderArguments) -> Result<ExitCode, Box<dyn Error>> {
     let mut resolved = without_models(arguments.from.config.as_deref())?;
     let config = resolved.prompt.take().ok_or_else(no_prompt)?;
-    let prompt = built(&config, Toolbox::of(resolved)?).await?;
+    let toolbox = Toolbox::of(resolved)?;
+    let of_configuration = ScriptArguments::default();
+    let toolbox = toolbox
+        .with_scripts(arguments.from.config.as_deref(), &of_configuration)
+        .await?;
+    let prompt = built(&config, toolbox).await?;
     let context = context(&prompt, &config, arguments)?;
     let placeholders = prompt.placeholders();
     let given = arguments.param.iter().map(|(name, _)| name.as_str());

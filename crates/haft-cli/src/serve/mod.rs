@@ -22,6 +22,7 @@ pub(crate) use self::prepare::data_dir;
 use self::stop::Signals;
 use self::welcome::Welcome;
 use crate::arguments::ServeArguments;
+use crate::concerto::Wanted;
 use haft::json;
 
 use crate::config::{Flags, LogFormat, Resolved, Source, Variables, resolve};
@@ -41,6 +42,8 @@ pub(crate) enum Door {
 pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error>> {
     let filter = log::of_environment()?;
     let signals = Signals::listen()?;
+    let scripts = arguments.scripts.clone();
+    let file = arguments.config.clone();
     let (config, choice) = configured(arguments, Door::Open, &process_environment).await?;
     log::start(filter, &config.watching);
     for note in &config.mcp_notes {
@@ -49,7 +52,12 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     let data_dir = data_dir(&config.data_dir)?;
     let listener = prepare::listener(&config.listen).await?;
     let address = listener.local_addr().map_err(Failure::of_listening)?;
-    let server = server::build(&config, &choice, &data_dir, &process_environment)?;
+    let wanted = Wanted {
+        flags: &scripts,
+        said: &config.concerto,
+        config: file.as_deref(),
+    };
+    let server = server::build(&config, &choice, &data_dir, &wanted).await?;
     if !server.needs_key() && !config.allow_anonymous {
         prepare::only_this_machine(&address, &data_dir)?;
     }

@@ -1,11 +1,12 @@
 //! The seam to the server: the one place that knows how it is made.
 
+use std::error::Error;
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 
 use haft::models::http::Http;
-use haft::models::{Lookup, pools};
+use haft::models::{pools, process_environment};
 use haft_mcp::{Pool, Questions};
 #[cfg(feature = "otlp")]
 use haft_server::OtlpOptions;
@@ -15,6 +16,7 @@ use tokio::net::TcpListener;
 
 use super::choice::Choice;
 use crate::catalogue;
+use crate::concerto::{Scripts, Wanted, Words};
 #[cfg(feature = "otlp")]
 use crate::config::Collector;
 use crate::config::{Resolved, Watching};
@@ -29,15 +31,16 @@ pub(super) struct Ready {
     server: Server,
     tools: Vec<String>,
     mcp: Pool,
+    scripts: Scripts,
 }
 
 /// Makes the server: its store in the data folder, its models, its tools.
-pub(super) fn build(
+pub(super) async fn build(
     config: &Resolved,
     choice: &Choice,
     data_dir: &Path,
-    lookup: Lookup<'_>,
-) -> Result<Ready, Failure> {
+    scripts: &Wanted<'_>,
+) -> Result<Ready, Box<dyn Error>> {
     let store = SqliteStore::open(data_dir.join(STORE)).map_err(|error| match error {
         OpenError::InUse { path } => {
             let path = path.display();
@@ -49,8 +52,10 @@ pub(super) fn build(
         error => told(error),
     })?;
     let (catalog, names) = catalogue::hosted(config.search_files.clone(), data_dir)?;
+    let scripts = Scripts::open(scripts, &catalog, Words::Log).await?;
     let types = names
         .iter()
+        .chain(&scripts.names)
         .map(|name| format!("{}{name}", catalogue::PREFIX));
     let tools = types.collect();
     // What is missing was complained about.
@@ -65,7 +70,7 @@ pub(super) fn build(
         .catalog(catalog)
         .mcp(mcp.clone())
         .options(options(config, choice)?);
-    let pools = pools(&choice.models, lookup, &Http::default()).map_err(told)?;
+    let pools = pools(&choice.models, &process_environment, &Http::default()).map_err(told)?;
     for (model, pool) in choice.models.iter().zip(pools) {
         let aliases = model.aliases.clone();
         builder = builder.model(ModelEntry::from_pool(&model.name, aliases, pool));
@@ -77,7 +82,12 @@ pub(super) fn build(
         });
     }
     let server = builder.build().map_err(told)?;
-    Ok(Ready { server, tools, mcp })
+    Ok(Ready {
+        server,
+        tools,
+        mcp,
+        scripts,
+    })
 }
 
 impl Ready {
@@ -99,6 +109,7 @@ impl Ready {
     ) -> Result<(), Failure> {
         self.mcp.warm();
         let served = self.server.serve(listener, stop).await.map_err(told);
+        self.scripts.close().await;
         self.mcp.close().await;
         served
     }

@@ -24,7 +24,7 @@ use crate::text::{one_line, printable};
 const INTERRUPTED: u8 = 130;
 
 pub(super) async fn call(written: CallToolArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let toolbox = Toolbox::open(&written.from)?;
+    let toolbox = Toolbox::open(&written.from, &written.scripts).await?;
     let toolbox = toolbox.with_tools_of(Some(&written.name)).await?;
     let tool = toolbox.find(&written.name)?;
     let by_hand = ByHand {

@@ -26,7 +26,7 @@ pub(super) async fn of(which: &WhichTools) -> Result<LookedAt, Box<dyn Error>> {
     let mut tools: Vec<Arc<ToolDefinition>> = Vec::new();
     let mut options = None;
     if which.files.is_empty() {
-        let toolbox = Toolbox::open(&which.from)?;
+        let toolbox = Toolbox::open(&which.from, &which.scripts).await?;
         let toolbox = toolbox.with_tools_of(None).await?;
         toolbox.close().await;
         tools.extend(toolbox.catalog().list());

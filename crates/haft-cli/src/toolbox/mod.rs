@@ -17,6 +17,7 @@ use self::holding::{Held, Holding};
 
 use std::error::Error;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -24,9 +25,10 @@ use haft::{Catalog, LoopOptions, ToolDefinition, ToolKind, Value};
 use haft_mcp::Pool;
 use owo_colors::OwoColorize;
 
-use crate::arguments::{FromConfiguration, ListToolsArguments, ToolsCommand};
+use crate::arguments::{FromConfiguration, ListToolsArguments, ScriptArguments, ToolsCommand};
 use crate::catalogue::{self, HostedHere};
-use crate::config::{Resolved, without_models};
+use crate::concerto::{Scripts, Wanted, Words};
+use crate::config::{ConcertoConfig, Resolved, without_models};
 use crate::failure::Failure;
 use crate::inquiry;
 use crate::mcp;
@@ -55,14 +57,38 @@ pub(crate) struct Toolbox {
     tools: HostedHere,
     /// The MCP servers whose tools are there, too.
     pool: Pool,
+    /// The programs whose tools are there, too.
+    scripts: Scripts,
+    /// What the configuration says of them.
+    concerto: ConcertoConfig,
     /// Whether folders are searched.
     has_search: bool,
     options: LoopOptions,
 }
 
 impl Toolbox {
-    fn open(from: &FromConfiguration) -> Result<Self, Box<dyn Error>> {
-        Self::of(without_models(from.config.as_deref())?)
+    async fn open(
+        from: &FromConfiguration,
+        scripts: &ScriptArguments,
+    ) -> Result<Self, Box<dyn Error>> {
+        let config = from.config.as_deref();
+        let toolbox = Self::of(without_models(config)?)?;
+        toolbox.with_scripts(config, scripts).await
+    }
+
+    /// With the tools of Concerto programs.
+    pub(crate) async fn with_scripts(
+        mut self,
+        config: Option<&Path>,
+        flags: &ScriptArguments,
+    ) -> Result<Self, Box<dyn Error>> {
+        let wanted = Wanted {
+            flags,
+            said: &self.concerto,
+            config,
+        };
+        self.scripts = Scripts::open(&wanted, self.catalog(), Words::Aside).await?;
+        Ok(self)
     }
 
     /// Those of a configuration that was read.
@@ -81,6 +107,8 @@ impl Toolbox {
         Ok(Self {
             tools,
             pool,
+            scripts: Scripts::default(),
+            concerto: config.concerto,
             has_search,
             options: config.loop_options,
         })
@@ -102,6 +130,7 @@ impl Toolbox {
 
     /// Ends what was started.
     pub(crate) async fn close(&self) {
+        self.scripts.close().await;
         self.pool.close().await;
     }
 
@@ -157,7 +186,7 @@ pub(crate) fn note(text: &str) {
 }
 
 async fn list(arguments: &ListToolsArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let toolbox = Toolbox::open(&arguments.from)?;
+    let toolbox = Toolbox::open(&arguments.from, &arguments.scripts).await?;
     let toolbox = toolbox.with_tools_of(None).await?;
     toolbox.close().await;
     let tools = toolbox.catalog().list();
@@ -177,11 +206,12 @@ async fn list(arguments: &ListToolsArguments) -> Result<ExitCode, Box<dyn Error>
         // Names of MCP tools are longer than haft's own, and all but never short.
         let (name, kind) = (format!("{name:<14}"), format!("{kind:<20}"));
         let gap = if name.ends_with(' ') { "" } else { "  " };
+        let brief_gap = if kind.ends_with(' ') { "" } else { "  " };
         let held = holding.tool(tool);
         let mark = if held.is_held { "  (held back)" } else { "" };
         writeln!(
             out,
-            "{}{gap}{}{brief}{}",
+            "{}{gap}{}{brief_gap}{brief}{}",
             name.cyan(),
             kind.dimmed(),
             mark.dimmed()

@@ -17,7 +17,7 @@ use crate::text::{one_line, printable, spoken};
 const SHOWN_CHARS: usize = 200;
 
 pub(super) async fn show(arguments: &ShowToolArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let toolbox = Toolbox::open(&arguments.from)?;
+    let toolbox = Toolbox::open(&arguments.from, &arguments.scripts).await?;
     let toolbox = toolbox.with_tools_of(Some(&arguments.name)).await?;
     toolbox.close().await;
     let tool = toolbox.find(&arguments.name)?;

@@ -15,8 +15,9 @@ use super::tools::Toolbox;
 use super::web::Web;
 use super::{EmitFormat, RunFailure, Setup, TestOutcome};
 use crate::load::Program;
+use crate::repl::Ready;
 use crate::value::Value;
-use crate::vm::{Failure, Machine, Output};
+use crate::vm::{Failure, Legacy, Machine, Output};
 
 /// Runs a program, its tests and its tools on haft's engine. Clones share everything.
 #[derive(Clone)]
@@ -106,6 +107,31 @@ impl Host {
                 .await
         };
         TestOutcome::of(test, ended.await.map_err(|ended| ended.failure.to_string()))
+    }
+
+    /// Runs a piece of a program that is written while it runs ([`Repl`](crate::repl::Repl)), on what the
+    /// pieces before left. Gives its result and what it leaves, whether it failed or not.
+    pub async fn piece(
+        &self,
+        piece: &Ready,
+        legacy: Legacy,
+        output: Box<dyn Output>,
+    ) -> (Result<Value, RunFailure>, Legacy) {
+        let initialises = piece.initialises || legacy.has_functions_in_globals();
+        let session = Session::resumed(&self.0, output, legacy, initialises).await;
+        let session = match session {
+            Ok(session) => session,
+            Err((ended, legacy)) => return (Err(ended.into()), legacy),
+        };
+        let arguments = piece.arguments.clone();
+        let fiber = session.machine().await.function(&piece.function, arguments);
+        let course = Course::new(self.0.cancel.child());
+        let ended = match fiber {
+            Ok(fiber) => session.drive(fiber, course).await.map_err(Into::into),
+            Err(error) => Err(internal(&error.to_string()).into()),
+        };
+        let legacy = session.machine().await.leave();
+        (ended, legacy)
     }
 
     /// The program's tools for a catalogue, on a machine that they share; what comes first has run.

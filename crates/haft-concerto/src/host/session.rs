@@ -15,7 +15,7 @@ use super::course::Course;
 use super::house::House;
 use super::{RunFailure, agents, models};
 use crate::value::Value;
-use crate::vm::{Effect, Failure, Fiber, Limits, Machine, Output, Step, Stop};
+use crate::vm::{Effect, Failure, Fiber, Legacy, Limits, Machine, Output, Step, Stop};
 
 /// How many steps a fiber makes before it looks whether others wait: some milliseconds.
 const SLICE: u64 = 500_000;
@@ -95,6 +95,41 @@ impl Session {
         // Nobody else has it yet.
         let _ = session.prompts.set(prompts);
         Ok(session)
+    }
+
+    /// A machine that goes on with what another one left. What comes first runs only if it is wanted; if
+    /// it fails, what was left is given back.
+    pub(super) async fn resumed(
+        house: &Arc<House>,
+        output: Box<dyn Output>,
+        legacy: Legacy,
+        initialises: bool,
+    ) -> Result<Arc<Self>, (Ended, Legacy)> {
+        let setup = &house.setup;
+        let program = Arc::clone(&house.program);
+        let machine = Machine::new(program, setup.permissions.clone(), setup.limits, output);
+        let init = machine.init().filter(|_| initialises);
+        let session = Arc::new(Self {
+            house: Arc::clone(house),
+            machine: Arc::new(Mutex::new(machine)),
+            waiting: Arc::default(),
+            prompts: OnceLock::new(),
+        });
+        let course = Course::new(house.cancel.child());
+        if let Some(init) = init
+            && let Err(ended) = session.drive(init, course.clone()).await
+        {
+            return Err((ended, legacy));
+        }
+        session.machine().await.inherit(legacy);
+        match session.system_prompts(&course).await {
+            Ok(prompts) => {
+                // Nobody else has it yet.
+                let _ = session.prompts.set(prompts);
+                Ok(session)
+            }
+            Err(ended) => Err((ended, session.machine().await.leave())),
+        }
     }
 
     async fn system_prompts(

@@ -31,6 +31,10 @@ impl LedgerStore {
         }
     }
 
+    pub(super) fn retain_values(&mut self, stays: impl Fn(&Value) -> bool) {
+        self.entries.retain(|entry| stays(&entry.value));
+    }
+
     fn find(&mut self, identifier: &str) -> Option<&mut Entry> {
         self.entries
             .iter_mut()

@@ -57,6 +57,41 @@ impl Stores {
         }
     }
 
+    /// Takes over what others hold; how much a memory keeps is said here.
+    pub(crate) fn inherit(&mut self, others: Self) {
+        self.hashmaps.extend(others.hashmaps);
+        self.ledgers.extend(others.ledgers);
+        for (name, other) in others.memories {
+            let store = self.memories.entry(name).or_default();
+            store.messages = other.messages;
+            while store.most.is_some_and(|most| store.messages.len() > most) {
+                store.messages.pop_front();
+            }
+        }
+    }
+
+    /// Forgets a store, with its scopes.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.hashmaps.remove(name);
+        self.memories.remove(name);
+        self.ledgers.remove(name);
+    }
+
+    /// Keeps those values only.
+    pub(crate) fn retain_values(&mut self, stays: impl Fn(&Value) -> bool) {
+        for map in self.hashmaps.values_mut() {
+            if map.iter().any(|(_, value)| !stays(value)) {
+                let kept = map.iter().filter(|(_, value)| stays(value));
+                *map = kept
+                    .map(|(key, value)| (key.as_str(), value.clone()))
+                    .collect();
+            }
+        }
+        for ledger in self.ledgers.values_mut() {
+            ledger.retain_values(&stays);
+        }
+    }
+
     /// Appends to a memory; the oldest messages go when there are too many.
     pub fn append(&mut self, memory: &str, role: &str, content: &str) {
         let store = match self.memories.get_mut(memory) {

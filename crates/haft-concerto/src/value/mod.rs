@@ -169,6 +169,23 @@ impl Value {
         }
     }
 
+    /// Whether it is a function of the program, or holds one.
+    pub(crate) fn holds_function(&self) -> bool {
+        let mut open = vec![self];
+        while let Some(value) = open.pop() {
+            match value {
+                Self::Function(_) | Self::Builder(_) => return true,
+                Self::Array(array) => open.extend(array.items()),
+                Self::Map(map) => open.extend(map.iter().map(|(_, value)| value)),
+                Self::Struct(object) => open.extend(object.values()),
+                Self::Enum(object) => open.extend(object.values()),
+                Self::Ok(inner) | Self::Err(inner) | Self::Some(inner) => open.push(inner.get()),
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// The text, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {

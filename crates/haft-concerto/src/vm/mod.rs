@@ -12,6 +12,7 @@ mod execute;
 mod failure;
 mod fiber;
 mod iter;
+mod legacy;
 pub(crate) mod limits;
 mod machine;
 mod operand;
@@ -24,6 +25,7 @@ pub use effect::{Effect, HttpRequest, ListenCall, McpCall, ModelCall};
 pub use failure::{Failure, Fault, FaultKind, Outcome, Stop};
 pub use fiber::{Fiber, Step};
 pub use iter::Iter;
+pub use legacy::Legacy;
 pub use limits::{Canceller, Limits};
 pub use machine::{Machine, Output, StartError};
 

@@ -1,0 +1,177 @@
+//! Tools of programs in a catalogue, beside haft's own: the shortest way to add one.
+
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use haft::{Catalog, Registration, ToolName};
+use haft_concerto::host::{EmitFormat, Host};
+use haft_concerto::load::load;
+use haft_concerto::vm::Output;
+
+use super::project::{Models, Project, Warnings};
+use super::surroundings::Surroundings;
+use crate::arguments::{LimitArguments, PermissionArguments, ScriptArguments};
+use crate::config::{ConcertoConfig, ForPrograms, for_programs};
+use crate::failure::Failure;
+use crate::text::printable;
+
+/// Where the words of programs go: standard output may be a protocol's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// To the log.
+    Log,
+    /// To standard error.
+    Aside,
+}
+
+/// Programs whose tools are in a catalogue.
+#[derive(Default)]
+pub(crate) struct Scripts {
+    running: Vec<(Host, Surroundings)>,
+    /// The names of their tools, in the order of files and sources.
+    pub(crate) names: Vec<ToolName>,
+}
+
+/// Which programs, what they may do, and whose configuration knows their connections.
+pub(crate) struct Wanted<'w> {
+    pub(crate) flags: &'w ScriptArguments,
+    pub(crate) said: &'w ConcertoConfig,
+    pub(crate) config: Option<&'w Path>,
+}
+
+impl Wanted<'_> {
+    fn permissions(&self) -> PermissionArguments {
+        let (flags, said) = (&self.flags.permissions, self.said);
+        let both = |one: &[String], other: &[String]| [one, other].concat();
+        PermissionArguments {
+            allow_fs: both(&flags.allow_fs, &said.allow_fs),
+            allow_net: both(&flags.allow_net, &said.allow_net),
+            allow_env: both(&flags.allow_env, &said.allow_env),
+            allow_process: flags.allow_process || said.allow_process,
+        }
+    }
+}
+
+impl Scripts {
+    /// Compiles the programs and puts their tools into the catalogue. What is wrong with one is shown, and
+    /// nothing goes on.
+    pub(crate) async fn open(
+        wanted: &Wanted<'_>,
+        catalog: &Catalog,
+        words: Words,
+    ) -> Result<Self, Box<dyn Error>> {
+        let mut scripts = Self::default();
+        let files = wanted.said.files.iter().chain(&wanted.flags.scripts);
+        let files: Vec<_> = files.collect();
+        if files.is_empty() {
+            return Ok(scripts);
+        }
+        let beside = for_programs(wanted.config)?;
+        for file in files {
+            if let Err(error) = scripts.add(file, wanted, &beside, catalog, words).await {
+                scripts.close().await;
+                return Err(error);
+            }
+        }
+        Ok(scripts)
+    }
+
+    async fn add(
+        &mut self,
+        file: &Path,
+        wanted: &Wanted<'_>,
+        beside: &ForPrograms,
+        catalog: &Catalog,
+        words: Words,
+    ) -> Result<(), Box<dyn Error>> {
+        let project = Project::find(file, beside.clone())?;
+        let name = project.name();
+        let models = Models::of(false);
+        let Some(ir) = project.compile(models, Warnings::Shown)? else {
+            let text = format!("`{name}` has errors: its tools cannot be offered");
+            return Err(Failure::new(text).into());
+        };
+        let program = load(ir).map_err(|error| project.unloadable(&error))?;
+        let permissions = wanted.permissions();
+        let limits = LimitArguments::default();
+        let surroundings = Surroundings::of(&project, models, &permissions, limits)?;
+        let mut surroundings = surroundings.emits(EmitFormat::Text);
+        surroundings.setup.limits.memory = wanted.said.max_memory;
+        surroundings.setup.call_limit = wanted.said.call_limit;
+        surroundings.setup.tool_timeout = beside.loop_options.tool_timeout;
+        let host = Host::new(program, surroundings.setup.clone());
+        let tools = host.tools(Box::new(Lines::new(&name, words))).await;
+        self.running.push((host, surroundings));
+        let tools =
+            tools.map_err(|failure| Failure::new(format!("`{name}`: runtime error: {failure}")))?;
+        if tools.is_empty() {
+            let text = format!("`{name}` has no tool that could be offered");
+            let remedy = "a `pub fn` of a `tool` with `@describe` is one";
+            return Err(Failure::new(text).remedy(remedy).into());
+        }
+        let origin = format!("`{name}`");
+        let registrations = tools
+            .into_iter()
+            .map(|tool| Registration::new(tool).from_origin(origin.clone()));
+        let registered = catalog.add_all(registrations).into_result();
+        let names = registered.map_err(|error| Failure::new(error.to_string()))?;
+        self.names.extend(names);
+        Ok(())
+    }
+
+    /// Ends what they started.
+    pub(crate) async fn close(&self) {
+        for (host, surroundings) in &self.running {
+            host.cancel();
+            host.close().await;
+            surroundings.close().await;
+        }
+    }
+}
+
+/// What programs print and log, line by line.
+struct Lines {
+    program: String,
+    words: Words,
+    begun: String,
+}
+
+/// A line that does not end is cut here.
+const LONGEST: usize = 16 * 1024;
+
+impl Lines {
+    fn new(program: &str, words: Words) -> Self {
+        Self {
+            program: program.to_owned(),
+            words,
+            begun: String::new(),
+        }
+    }
+
+    fn line(&self, line: &str) {
+        match self.words {
+            Words::Log => tracing::info!(program = self.program, "{}", printable(line)),
+            Words::Aside => {
+                // Whether somebody reads along changes nothing.
+                let _ = writeln!(io::stderr(), "{}", printable(line));
+            }
+        }
+    }
+}
+
+impl Output for Lines {
+    fn print(&mut self, text: &str) {
+        for piece in text.split_inclusive('\n') {
+            self.begun.push_str(piece);
+            if self.begun.ends_with('\n') || self.begun.len() > LONGEST {
+                let line = std::mem::take(&mut self.begun);
+                self.line(line.trim_end_matches('\n'));
+            }
+        }
+    }
+
+    fn log(&mut self, line: &str) {
+        self.line(line);
+    }
+}
