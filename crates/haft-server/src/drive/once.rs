@@ -20,7 +20,7 @@ impl Job {
                     requests: 1,
                     ..response.usage.unwrap_or_default()
                 };
-                self.translator.take_answer(&response.items);
+                self.translator.take_answer(response.items);
                 Some(usage)
             }
             Asked::Otherwise(model) => {

@@ -3,11 +3,13 @@
 use haft_core::{Item, ItemStatus, Usage};
 use haft_engine::End;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::error::ApiError;
 use crate::history::DEFERRAL;
-use crate::wire::{IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, UsageBody};
+use crate::wire::{
+    IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, ShownItems, UsageBody,
+};
 
 use super::answer::Placing as _;
 use super::event::WireEvent;
@@ -22,7 +24,7 @@ pub(crate) struct Finished {
     /// The resource, without its items.
     pub(crate) resource: Box<ResponseResource>,
     /// The items as the client may see them.
-    pub(crate) shown: Vec<Value>,
+    pub(crate) shown: ShownItems,
     /// Whole; none where only what is shown is kept.
     pub(crate) items: Vec<OutputItem>,
     /// The last events, the terminal one included: to be sent when the response is stored.
@@ -194,7 +196,10 @@ impl Translator {
             ),
         };
         let visible = <Vec<_>>::into_iter(whole).map(|item| items::visible(item, include));
-        self.resource.output = visible.collect();
+        self.resource.output = match self.text_only.take() {
+            Some(message) => ShownItems::Text(message),
+            None => visible.collect(),
+        };
         self.write_response(&[kind]);
         Finished {
             shown: std::mem::take(&mut self.resource.output),

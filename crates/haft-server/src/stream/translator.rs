@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use haft_core::{CallOutput, FinishReason, Item, ItemStatus, Role, ToolCall};
+use haft_core::{CallOutput, ContentPart, FinishReason, Item, ItemStatus, Message, Role, ToolCall};
 use haft_engine::EventKind;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use crate::history::{TURN, Unsaid};
-use crate::wire::{ResponseResource, ResponseStatus};
+use crate::wire::{ResponseResource, ResponseStatus, TextMessage};
 
 use super::answer::{Answer, Closed, Placing as _, ShownCall};
 use super::behind::{Behind, Invoked};
@@ -58,6 +58,8 @@ pub(crate) struct Translator {
     /// Whether the first events were told.
     pub(super) has_begun: bool,
     pub(super) keeping: Keeping,
+    /// The only item, where nobody needs more of it than its text.
+    pub(super) text_only: Option<TextMessage>,
     /// How far it had come before the answer that another process did not finish; until the next
     /// one begins.
     pub(super) put_away: Option<Snapshot>,
@@ -93,6 +95,7 @@ impl Translator {
             has_run_tools: false,
             has_begun: false,
             keeping: Keeping::Everything,
+            text_only: None,
             put_away: None,
         })
     }
@@ -125,8 +128,18 @@ impl Translator {
     }
 
     /// Takes in thoughts and messages of the model that are whole, as the one answer of a response.
-    pub(crate) fn take_answer(&mut self, items: &[Item]) {
-        for item in items {
+    pub(crate) fn take_answer(&mut self, mut items: Vec<Item>) {
+        self.has_answer = true;
+        if self.keeping == Keeping::Shown
+            && let [Item::Message(message)] = items.as_mut_slice()
+            && let Some(text) = only_text(message)
+        {
+            let place = self.output.place(message.id.as_deref(), "msg");
+            let id = place.item_id;
+            self.text_only = Some(TextMessage { id, text });
+            return;
+        }
+        for item in &items {
             let (opening, prefix) = match item {
                 Item::Reasoning(_) => (Opening::Reasoning, "rs"),
                 _ => (Opening::Message, "msg"),
@@ -137,7 +150,6 @@ impl Translator {
             let item = open.close(Some(item), ItemStatus::Completed, &mut self.writer);
             self.output.items[at] = Some(item);
         }
-        self.has_answer = true;
     }
 
     pub(crate) fn resource(&self) -> &ResponseResource {
@@ -146,7 +158,8 @@ impl Translator {
 
     /// How many items are finished.
     pub(crate) fn finished_items(&self) -> usize {
-        self.output.items.iter().flatten().count()
+        let others = self.output.items.iter().flatten().count();
+        others + usize::from(self.text_only.is_some())
     }
 
     /// Whether a tool ran here: then the request must not be repeated.
@@ -413,4 +426,21 @@ fn cut_id(asked: &ToolCall) -> Option<String> {
 fn is_cut(call: &haft_core::FunctionCall) -> bool {
     call.status == Some(ItemStatus::Incomplete)
         || serde_json::from_str::<serde::de::IgnoredAny>(&call.arguments).is_err()
+}
+
+/// The text of a message that is one text and nothing else, taken out of it.
+fn only_text(message: &mut Message) -> Option<String> {
+    let [
+        ContentPart::OutputText {
+            text,
+            annotations,
+            extra,
+        },
+    ] = message.content.as_mut_slice()
+    else {
+        return None;
+    };
+    let is_bare = |(key, value): (&String, &Value)| key == "logprobs" && *value == json!([]);
+    let is_plain = annotations.is_empty() && extra.iter().all(is_bare);
+    (is_plain && message.extra.is_empty()).then(|| std::mem::take(text))
 }

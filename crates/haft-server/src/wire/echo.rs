@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::request::{CreateRequest, ReasoningOptions, TextFormat, TextOptions, Truncation};
 use super::resource::{ResponseResource, ResponseStatus};
+use super::shown_items::ShownItems;
 
 impl ResponseResource {
     /// A response that has just been accepted: queued if it runs in the background, else in
@@ -26,7 +27,7 @@ impl ResponseResource {
             model: model.to_owned(),
             previous_response_id: request.previous_response_id.clone(),
             instructions: request.instructions.clone(),
-            output: Vec::new(),
+            output: ShownItems::default(),
             error: None,
             tools: request.tools.iter().map(|tool| tool.echo.clone()).collect(),
             tool_choice: request.echo.tool_choice.clone(),

@@ -8,6 +8,7 @@ mod query;
 pub(crate) mod read;
 mod request;
 mod resource;
+mod shown_items;
 mod visible;
 
 pub(crate) use ids::new_id;
@@ -22,4 +23,5 @@ pub(crate) use request::{
 pub(crate) use resource::{
     IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, UsageBody,
 };
+pub(crate) use shown_items::{ShownItems, TextMessage};
 pub(crate) use visible::{make_visible, visible_item};

@@ -4,6 +4,8 @@ use haft_core::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::shown_items::ShownItems;
+
 /// Everything about a response but its items. All fields are always written; the order is the
 /// specification's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,7 +20,7 @@ pub(crate) struct ResponseResource {
     pub(crate) previous_response_id: Option<String>,
     pub(crate) instructions: Option<String>,
     /// The items, as the client may see them; empty in the store, which keeps them apart.
-    pub(crate) output: Vec<Value>,
+    pub(crate) output: ShownItems,
     pub(crate) error: Option<ResponseError>,
     pub(crate) tools: Vec<Value>,
     pub(crate) tool_choice: Value,
