@@ -82,7 +82,9 @@ pub async fn ask_once(
             .iter()
             .any(|event| matches!(event, ModelEvent::ItemDone { .. }));
         if said {
-            heard.into_iter().for_each(|event| assembly.add(event));
+            for event in heard {
+                assembly.add(event);
+            }
             return match assembly.take_finished() {
                 Some(response) => Asked::Answered(response),
                 // Only what ends with `Finished` is gathered without a failure.

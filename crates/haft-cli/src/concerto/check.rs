@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::diagnostics;
-use super::project::{IR, Models, Project, Warnings, shown};
+use super::project::{IR, Models, Project, SOURCE, Warnings, shown};
 use super::write::replace;
 use crate::arguments::{CheckArguments, CompileArguments};
 use crate::failure::Failure;
@@ -50,6 +50,11 @@ pub(super) fn compile(arguments: &CompileArguments) -> Result<ExitCode, Box<dyn 
     }
     let beside = project.file.with_extension(IR);
     let path: &Path = arguments.output.as_deref().unwrap_or(&beside);
+    if path.extension().is_some_and(|it| it == SOURCE) {
+        let text = format!("`{}` would be overwritten with IR", shown(path));
+        let remedy = format!("sources end in `.{SOURCE}`: write to a file that ends in `.{IR}`");
+        return Err(Failure::mistake(text).remedy(remedy).into());
+    }
     replace(path, json.as_bytes())?;
     if !arguments.quiet {
         writeln!(io::stderr(), "wrote {}", shown(path))?;

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use haft_concerto::host::{EmitFormat, Host, RunFailure};
+use haft_concerto::load::Program;
 
 use super::output::{Printer, is_closed};
 use super::project::{Models, Project, Warnings};
@@ -26,6 +27,9 @@ pub(super) async fn run(arguments: RunArguments) -> Result<ExitCode, Box<dyn Err
         return Ok(ExitCode::FAILURE);
     };
     let program = haft_concerto::load::load(ir).map_err(|error| project.unloadable(&error))?;
+    if let Some(failure) = nothing_to_run(&project, &program) {
+        return Err(failure.into());
+    }
     let surroundings = Surroundings::of(&project, models, &said.permissions, said.limits)?.emits(
         match (arguments.quiet, arguments.emit) {
             (true, _) => EmitFormat::Hidden,
@@ -50,6 +54,25 @@ pub(super) async fn run(arguments: RunArguments) -> Result<ExitCode, Box<dyn Err
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// What to do with a program that has no entry.
+fn nothing_to_run(project: &Project, program: &Program) -> Option<Failure> {
+    let ir = program.ir();
+    let entry = &ir.metadata.entry_point;
+    if ir.functions.iter().any(|it| it.name == *entry) {
+        return None;
+    }
+    let name = project.name();
+    let text = format!("`{name}` has nothing to run: no `fn {entry}` and no statements");
+    let remedy = if !ir.tests.is_empty() {
+        format!("run its tests with `haft test {name}`")
+    } else if !ir.tools.is_empty() {
+        format!("serve its tools with `haft serve --concerto {name}`")
+    } else {
+        format!("write `fn {entry}() {{ … }}`")
+    };
+    Some(Failure::new(text).remedy(&*remedy))
 }
 
 /// Where a program's words go. If nobody reads them any more, it is stopped.

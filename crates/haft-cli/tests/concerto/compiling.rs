@@ -223,3 +223,31 @@ fn manifests_are_found_above_and_say_what_is_wrong_with_them() {
         }
     }
 }
+
+#[test]
+fn a_source_is_never_overwritten_with_ir() {
+    let folder = folder(&[("app.conc", GOOD), ("other.conc", "fn main() {}\n")]);
+    for out in ["app.conc", "other.conc"] {
+        let (code, _, aside) = say(folder.path(), &["compile", "app.conc", "-o", out]);
+        assert_eq!(code, Some(2), "{aside}");
+        assert!(aside.contains("would be overwritten with IR"), "{aside}");
+    }
+    let kept = std::fs::read_to_string(folder.path().join("app.conc")).unwrap();
+    assert_eq!(kept, GOOD);
+}
+
+#[test]
+fn a_program_without_an_entry_is_told_what_it_is_good_for() {
+    let tool = "tool T { @describe(\"Adds\") pub fn add(@param(\"a\") a: Int) -> Int { a } }\n";
+    let test = "@test fn t() { assert(true); }\n";
+    let folder = folder(&[("tool.conc", tool), ("test.conc", test), ("empty.conc", "")]);
+    for (file, words) in [
+        ("tool.conc", "`haft serve --concerto tool.conc`"),
+        ("test.conc", "`haft test test.conc`"),
+        ("empty.conc", "write `fn main()"),
+    ] {
+        let (code, _, aside) = say(folder.path(), &["run", file]);
+        assert_eq!(code, Some(1), "{aside}");
+        assert!(aside.contains(words), "{aside}");
+    }
+}

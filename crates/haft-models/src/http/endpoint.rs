@@ -130,10 +130,10 @@ impl Endpoint {
     }
 }
 
-fn is_local(base: &Url) -> bool {
-    let host = base.host_str().unwrap_or_default();
+fn is_local(address: &Url) -> bool {
+    let host = address.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let by_number = |address: std::net::IpAddr| address.is_loopback();
+    let by_number = |number: std::net::IpAddr| number.is_loopback();
     host == "localhost" || host.ends_with(".localhost") || bare.parse().is_ok_and(by_number)
 }
 

@@ -51,6 +51,10 @@ pub(crate) struct Commission<'c> {
 }
 
 /// One run under watch.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts about one run"
+)]
 pub(crate) struct RunWatch {
     watch: Arc<Watch>,
     request: RequestWatch,

@@ -69,9 +69,10 @@ async fn told(server: &Served, streamed: bool, stored: bool) -> (String, Value) 
         (200, body) => body,
         (status, body) => return (format!("{status} {body}"), Value::Null),
     };
-    let trace = match stored {
-        true => settled(trace_of(server, &response["id"]).await),
-        false => Value::Null,
+    let trace = if stored {
+        settled(trace_of(server, &response["id"]).await)
+    } else {
+        Value::Null
     };
     for key in ["id", "created_at", "completed_at"] {
         response[key] = response[key].is_null().into();
