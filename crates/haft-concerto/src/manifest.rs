@@ -134,8 +134,10 @@ impl Manifest {
         manifest.project(members("project", project)?)?;
         for (name, value) in entries(&table, "connections")? {
             let place = format!("connections.{name}");
-            let config = members(&place, value)?.clone();
+            let mut config = members(&place, value)?.clone();
             manifest.connection(&place, &config)?;
+            // What means nothing here may be a key.
+            config.retain(|key, _| CONNECTION_KEYS.contains(&key.as_str()));
             let name = name.clone();
             let config = Json::Object(config);
             manifest.connections.push(ir::Connection { name, config });
@@ -148,6 +150,7 @@ impl Manifest {
             }
             let mut config = members(&place, value)?.clone();
             manifest.server(&place, &config)?;
+            config.retain(|key, _| SERVER_KEYS.contains(&key.as_str()));
             config.insert("type".to_owned(), "mcp".into());
             let name = name.clone();
             let config = Json::Object(config);
@@ -212,6 +215,7 @@ impl Manifest {
         if matches!(provider, "openai" | "anthropic" | "google") {
             require(place, config, "api_key_env")?;
         }
+        without_password(place, config, "base_url")?;
         for (key, keys) in [("retry", RETRY_KEYS), ("rate_limit", RATE_KEYS)] {
             if let Some(value) = config.get(key) {
                 let place = format!("{place}.{key}");
@@ -233,6 +237,7 @@ impl Manifest {
 
     fn server(&mut self, place: &str, config: &Map<String, Json>) -> Result<(), ManifestError> {
         self.known(place, config, SERVER_KEYS);
+        without_password(place, config, "url")?;
         let transport = text(place, config, "transport")?;
         match transport {
             Some("stdio") => drop(require(place, config, "command")?),
@@ -295,6 +300,23 @@ fn require<'t>(
     found.ok_or_else(|| invalid(format!("{place}.{key}"), "is missing"))
 }
 
+/// An address is written into the IR, which holds no secret.
+fn without_password(
+    place: &str,
+    config: &Map<String, Json>,
+    key: &str,
+) -> Result<(), ManifestError> {
+    let address = text(place, config, key)?.unwrap_or_default();
+    let (_, rest) = address.split_once("://").unwrap_or(("", address));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        let problem =
+            "holds a user or password: put a key into the environment and name it in `api_key_env`";
+        return Err(invalid(format!("{place}.{key}"), problem));
+    }
+    Ok(())
+}
+
 fn grant(config: &Map<String, Json>, key: &str) -> Result<Grant, ManifestError> {
     let wrong = || {
         invalid(
@@ -349,6 +371,24 @@ mod tests {
     fn wrong(text: &str) -> String {
         let text = format!("[project]\nname = \"a\"\n{text}");
         Manifest::read(&text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn nothing_secret_gets_so_far_as_the_ir() {
+        let key = "[connections.desk]\nprovider = \"ollama\"\napi_key = \"sk-hunter2\"\n";
+        let manifest = Manifest::read(&format!("[project]\nname = \"a\"\n{key}")).unwrap();
+        assert!(!format!("{manifest:?}").contains("hunter2"));
+        assert!(manifest.warnings[0].contains("`connections.desk.api_key`"));
+        for place in [
+            "[connections.desk]\nprovider = \"ollama\"\nbase_url = \"http://u:hunter2@h/v1\"\n",
+            "[mcp.S]\ntransport = \"http\"\nurl = \"http://u:hunter2@h/mcp\"\n",
+        ] {
+            let said = wrong(place);
+            assert!(
+                said.contains("api_key_env") && !said.contains("hunter2"),
+                "{said}"
+            );
+        }
     }
 
     #[test]

@@ -81,14 +81,18 @@ pub(super) fn printer_for(host: &Host) -> Printer {
     Printer::new(move || host.cancel())
 }
 
-/// Works until it is done, and whether Ctrl-C came first. Then it is stopped, and waited for.
+/// Works until it is done, and whether Ctrl-C came first. Then it is stopped, and waited for, unless Ctrl-C
+/// comes again: a single step of a program can take long.
 pub(super) async fn until_interrupted<T>(host: &Host, work: impl Future<Output = T>) -> (T, bool) {
     let mut work = std::pin::pin!(work);
     tokio::select! {
         done = &mut work => (done, false),
         () = told_to_stop() => {
             host.cancel();
-            (work.await, true)
+            tokio::select! {
+                done = &mut work => (done, true),
+                () = told_to_stop() => std::process::exit(i32::from(INTERRUPTED)),
+            }
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Methods of arrays.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::builtins::int;
@@ -43,7 +42,7 @@ pub(super) fn call(
             let separator = arguments
                 .first()
                 .map_or(Ok(""), |value| text_of("join", value))?;
-            Value::text(string::join(items, separator))
+            Value::text(string::join(context, items, separator)?)
         }
         Method::Slice => {
             let length = items.len();
@@ -174,13 +173,17 @@ fn change(
 
 /// Numbers or texts, equal ones in their order.
 fn sort(items: &mut [Value]) -> Outcome<()> {
-    let mut failure = None;
-    items.sort_by(|a, b| match compare(a, b) {
-        Ok(order) => order.unwrap_or(Ordering::Equal),
-        Err(error) => {
-            failure.get_or_insert(error);
-            Ordering::Equal
+    // Looked at before: an order with exceptions is none.
+    if let Some(first) = items.first() {
+        for item in items.iter() {
+            compare(first, item)?;
         }
+    }
+    let is_nan = |value: &Value| matches!(value, Value::Float(number) if number.is_nan());
+    items.sort_by(|a, b| match compare(a, b) {
+        Ok(Some(order)) => order,
+        // What is no number comes last.
+        Ok(None) | Err(_) => is_nan(a).cmp(&is_nan(b)),
     });
-    failure.map_or(Ok(()), Err)
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! `std::fs`.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use super::builtins::int;
@@ -12,14 +12,7 @@ use crate::vm::{Fault, FaultKind, Outcome, Reply};
 pub(super) const ALL: &[Native] = &[
     Native::new("std::fs::read_file", (1, 1), |context, a| {
         let limit = context.machine.limits.memory.saturating_mul(1 << 20) as u64;
-        touch(context, &a[0], |path| {
-            if path.metadata().map_err(|error| said(path, &error))?.len() > limit {
-                return Err(format!("{}: larger than the memory limit", path.display()));
-            }
-            fs::read_to_string(path)
-                .map(Value::text)
-                .map_err(|error| said(path, &error))
-        })
+        touch(context, &a[0], |path| read(path, limit).map(Value::text))
     }),
     Native::new("std::fs::write_file", (2, 2), |context, a| {
         let text = text_of("write_file", &a[1])?;
@@ -78,6 +71,23 @@ pub(super) const ALL: &[Native] = &[
         }
     }),
 ];
+
+/// The text of a file. What never ends, or waits for somebody, is not read.
+pub(super) fn read(path: &Path, limit: u64) -> Result<String, String> {
+    let about = path.metadata().map_err(|error| said(path, &error))?;
+    if !about.is_file() {
+        return Err(format!("{}: not a file", path.display()));
+    }
+    if about.len() > limit {
+        return Err(format!("{}: larger than the memory limit", path.display()));
+    }
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(|error| said(path, &error))?;
+    file.take(limit)
+        .read_to_string(&mut text)
+        .map_err(|error| said(path, &error))?;
+    Ok(text)
+}
 
 fn said(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())

@@ -24,11 +24,18 @@ pub(super) const ALL: &[Native] = &[
     }),
     Native::new("std::fmt::indent", (2, 2), |context, a| {
         let (text, count) = (text_of("indent", &a[0])?, count_of("indent", &a[1])?);
-        let lines = text.lines().count();
-        context.machine.heap.charge(lines.saturating_mul(count))?;
-        let blanks = " ".repeat(count);
-        let lines: Vec<String> = text.lines().map(|line| format!("{blanks}{line}")).collect();
-        give(lines.join("\n"))
+        let blanks = text.lines().count().saturating_mul(count);
+        let size = text.len().saturating_add(blanks);
+        context.machine.heap.charge(size)?;
+        let mut out = String::with_capacity(size);
+        for (place, line) in text.lines().enumerate() {
+            if place > 0 {
+                out.push('\n');
+            }
+            out.extend(std::iter::repeat_n(' ', count));
+            out.push_str(line);
+        }
+        give(out)
     }),
     Native::new("std::log::info", (1, 1), |context, a| {
         log(context, "[INFO] ", &a[0])
@@ -74,7 +81,9 @@ fn pad(context: &mut Context<'_>, arguments: &[Value], left: bool) -> Outcome<Re
         .get(2)
         .map_or(Ok(" "), |fill| text_of("pad", fill))?;
     let missing = width.saturating_sub(text.chars().count());
-    context.machine.heap.charge(missing)?;
-    let fill: String = fill.chars().take(1).collect::<String>().repeat(missing);
+    let fill: String = fill.chars().take(1).collect();
+    let size = missing.saturating_mul(fill.len());
+    context.machine.heap.charge(size)?;
+    let fill = fill.repeat(missing);
     give(if left { fill + &text } else { text + &fill })
 }

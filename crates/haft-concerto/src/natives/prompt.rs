@@ -15,9 +15,8 @@ pub(super) const ALL: &[Native] = &[
             .machine
             .permissions
             .path(text_of("from_file", &a[0])?);
-        let text = path.and_then(|path| {
-            std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
-        });
+        let limit = context.machine.limits.memory.saturating_mul(1 << 20) as u64;
+        let text = path.and_then(|path| super::files::read(&path, limit));
         give(Value::result(
             text.map(|text| Value::text(fill(&text, map))),
         ))

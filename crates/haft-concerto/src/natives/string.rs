@@ -9,8 +9,9 @@ pub(super) const ALL: &[Native] = &[
     Native::new("std::string::split", (2, 2), |_, a| {
         give(split(text_of("split", &a[0])?, text_of("split", &a[1])?))
     }),
-    Native::new("std::string::join", (2, 2), |_, a| {
-        give(join(array_of("join", &a[0])?, text_of("join", &a[1])?))
+    Native::new("std::string::join", (2, 2), |context, a| {
+        let (items, separator) = (array_of("join", &a[0])?, text_of("join", &a[1])?);
+        give(join(context, items, separator)?)
     }),
     Native::new("std::string::trim", (1, 1), |_, a| {
         give(text_of("trim", &a[0])?.trim())
@@ -74,15 +75,18 @@ pub(super) fn split(text: &str, separator: &str) -> Value {
     Value::array(text.split(separator).map(Value::from).collect())
 }
 
-pub(super) fn join(items: &[Value], separator: &str) -> String {
+pub(super) fn join(context: &mut Context<'_>, items: &[Value], separator: &str) -> Outcome<String> {
     let mut text = String::new();
     for (place, item) in items.iter().enumerate() {
         if place > 0 {
             text.push_str(separator);
         }
         item.display_into(&mut text);
+        // An array may hold the same long text many times.
+        context.machine.heap.room(text.len())?;
     }
-    text
+    context.machine.heap.charge(text.len())?;
+    Ok(text)
 }
 
 pub(super) fn replace(

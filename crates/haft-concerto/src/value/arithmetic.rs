@@ -97,8 +97,8 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Outcome<Option<Ordering>> {
     Ok(match (a, b) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
         (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
-        (Value::Int(a), Value::Float(b)) => (*a as f64).partial_cmp(b),
-        (Value::Float(a), Value::Int(b)) => a.partial_cmp(&(*b as f64)),
+        (Value::Int(a), Value::Float(b)) => compare_exactly(*a, *b),
+        (Value::Float(a), Value::Int(b)) => compare_exactly(*b, *a).map(Ordering::reverse),
         (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),
         (a, b) => {
             return Err(Fault::type_error(format!(
@@ -108,6 +108,28 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Outcome<Option<Ordering>> {
             )));
         }
     })
+}
+
+/// An Int beside a Float, without rounding either: large Ints have no Float of their own.
+#[allow(clippy::cast_possible_truncation)] // what is out of range was answered
+fn compare_exactly(int: i64, float: f64) -> Option<Ordering> {
+    /// The first Float beyond all Ints.
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    if float.is_nan() {
+        return None;
+    }
+    if float >= END {
+        return Some(Ordering::Less);
+    }
+    if float < -END {
+        return Some(Ordering::Greater);
+    }
+    let whole = float.trunc();
+    let rest = whole.partial_cmp(&float);
+    Some(
+        int.cmp(&(whole as i64))
+            .then(rest.unwrap_or(Ordering::Equal)),
+    )
 }
 
 impl Value {

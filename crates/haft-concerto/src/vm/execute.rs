@@ -349,14 +349,14 @@ impl Fiber {
                         };
                         regs[usize::from(dst)] = match value {
                             Some(value) => value,
-                            None => attempt!(
-                                frames,
-                                pc,
-                                crate::value::get_index(
-                                    &regs[usize::from(src)],
-                                    &regs[usize::from(index)]
-                                )
-                            ),
+                            None => {
+                                let (of, at) = (&regs[usize::from(src)], &regs[usize::from(index)]);
+                                let part = attempt!(frames, pc, crate::value::get_index(of, at));
+                                if matches!(at, Value::Range(_)) {
+                                    machine.heap.note(&part);
+                                }
+                                part
+                            }
                         };
                     }
                     Op::CallFunction {

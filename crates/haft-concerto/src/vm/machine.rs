@@ -298,6 +298,13 @@ impl Machine {
     }
 }
 
+/// The Int that a Float is, if it is one.
+#[allow(clippy::cast_possible_truncation)] // what is out of range is none
+fn whole(value: f64) -> Option<i64> {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    (value.trunc() == value && (-END..END).contains(&value)).then_some(value as i64)
+}
+
 /// An argument of a model's call as the value that its parameter's type asks for.
 #[allow(clippy::cast_precision_loss)] // the nearest double
 fn argument(json: &Json, kind: &str) -> Value {
@@ -309,6 +316,10 @@ fn argument(json: &Json, kind: &str) -> Value {
     }
     match (Value::from_json(json), kind) {
         (Value::Int(value), "Float") => Value::Float(value as f64),
+        // `5.0` is an integer by the schema that let it through.
+        (Value::Float(value), "Int") if whole(value).is_some() => {
+            Value::Int(whole(value).unwrap_or_default())
+        }
         (Value::Array(array), kind) => {
             match kind
                 .strip_prefix("Array<")
@@ -325,5 +336,26 @@ fn argument(json: &Json, kind: &str) -> Value {
             }
         }
         (value, _) => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn arguments_become_what_their_parameters_are() {
+        for (json, kind, shown) in [
+            (json!(5.0), "Int", "5"),
+            (json!([1.0, 2]), "Array<Int>", "[1, 2]"),
+            (json!(2), "Option<Float>", "Some(2)"),
+            (json!(1e30), "Int", "1000000000000000000000000000000"),
+        ] {
+            assert_eq!(argument(&json, kind).to_string(), shown, "{kind}");
+        }
+        assert!(matches!(argument(&json!(5.0), "Int"), Value::Int(5)));
+        assert!(matches!(argument(&json!(5), "Float"), Value::Float(_)));
     }
 }
