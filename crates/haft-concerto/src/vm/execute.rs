@@ -347,16 +347,15 @@ impl Fiber {
                                 .cloned(),
                             _ => None,
                         };
-                        regs[usize::from(dst)] = match value {
-                            Some(value) => value,
-                            None => {
-                                let (of, at) = (&regs[usize::from(src)], &regs[usize::from(index)]);
-                                let part = attempt!(frames, pc, crate::value::get_index(of, at));
-                                if matches!(at, Value::Range(_)) {
-                                    machine.heap.note(&part);
-                                }
-                                part
+                        regs[usize::from(dst)] = if let Some(value) = value {
+                            value
+                        } else {
+                            let (of, at) = (&regs[usize::from(src)], &regs[usize::from(index)]);
+                            let part = attempt!(frames, pc, crate::value::get_index(of, at));
+                            if matches!(at, Value::Range(_)) {
+                                machine.heap.note(&part);
                             }
+                            part
                         };
                     }
                     Op::CallFunction {

@@ -302,7 +302,8 @@ impl Machine {
 #[allow(clippy::cast_possible_truncation)] // what is out of range is none
 fn whole(value: f64) -> Option<i64> {
     const END: f64 = 9_223_372_036_854_775_808.0;
-    (value.trunc() == value && (-END..END).contains(&value)).then_some(value as i64)
+    let is_whole = value.fract().abs() < f64::MIN_POSITIVE;
+    (is_whole && (-END..END).contains(&value)).then_some(value as i64)
 }
 
 /// An argument of a model's call as the value that its parameter's type asks for.
