@@ -131,6 +131,7 @@ impl Translator {
     pub(crate) fn take_answer(&mut self, mut items: Vec<Item>) {
         self.has_answer = true;
         if self.keeping == Keeping::Shown
+            && self.output.items.is_empty()
             && let [Item::Message(message)] = items.as_mut_slice()
             && let Some(text) = only_text(message)
         {
