@@ -7,6 +7,7 @@ mod mcp;
 mod prompt;
 mod remote;
 mod responses;
+mod slip;
 mod tools;
 mod trace;
 mod value;
@@ -42,6 +43,7 @@ pub(crate) use self::remote::{RemoteArguments, SERVER};
 pub(crate) use self::responses::{
     DeleteArguments, ListArguments, ResponsesCommand, ShowArguments, WaitArguments,
 };
+pub(crate) use self::slip::refuse;
 pub(crate) use self::tools::{
     CallToolArguments, FromConfiguration, ListToolsArguments, SearchToolsArguments,
     ShowToolArguments, ToolCostArguments, ToolsCommand, WhichTools,

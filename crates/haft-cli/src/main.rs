@@ -50,7 +50,8 @@ const MISTAKEN: u8 = 2;
 
 fn main() -> ExitCode {
     Color::of_arguments(std::env::args_os()).apply();
-    let Arguments { command, color } = Arguments::parse();
+    let Arguments { command, color } =
+        Arguments::try_parse().unwrap_or_else(|error| arguments::refuse(error));
     let command = command.unwrap_or_else(|| Command::Serve(ServeArguments::default()));
     match perform(command, color) {
         Ok(code) => code,

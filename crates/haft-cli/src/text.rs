@@ -97,6 +97,21 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
     }
 }
 
+/// For a shell, whatever is in it.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The same, if it would be something else to a shell as it is.
+pub(crate) fn quoted_if_needed(text: &str) -> String {
+    let plain = |it: char| it.is_ascii_alphanumeric() || "/._-".contains(it);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        quoted(text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

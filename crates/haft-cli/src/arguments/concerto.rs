@@ -16,7 +16,7 @@ pub(super) const RUN_HELP: &str = "\
 Examples:
   haft run app.conc                       what its model calls need is in Concerto.toml or haft.toml
   haft run app.conc --mock                models answer offline, always the same
-  haft run .                              the entry of this folder's Concerto.toml
+  haft run                                the entry of this folder's Concerto.toml
   haft run app.conc --allow-fs=data --allow-net=api.example.com
   haft run app.conc --emit json | jq .payload
 
@@ -50,7 +50,7 @@ What is declared stays, and so do the names that `let` makes. `:help` shows the 
 #[derive(Debug, Args)]
 pub(crate) struct Program {
     /// The program: `.conc`, `.conc-ir`, or the folder of a `Concerto.toml` with an `entry`
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", default_value = ".")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) from: FromConfiguration,
@@ -60,6 +60,9 @@ pub(crate) struct Program {
 pub(crate) struct CheckArguments {
     #[command(flatten)]
     pub(crate) program: Program,
+    /// Take every connection that a model names to be there, as `haft run --mock` does
+    #[arg(long)]
+    pub(crate) mock: bool,
 }
 
 #[derive(Debug, Args)]
@@ -72,6 +75,9 @@ pub(crate) struct CompileArguments {
     /// Write it to standard output
     #[arg(long)]
     pub(crate) emit_ir: bool,
+    /// Take every connection that a model names to be there, as `haft run --mock` does
+    #[arg(long)]
+    pub(crate) mock: bool,
     /// Say nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,

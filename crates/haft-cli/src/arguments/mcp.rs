@@ -75,6 +75,7 @@ Examples:
   haft mcp serve --mode facade            always those three: search, describe and call
   haft mcp serve --only files,search      the tools of two servers
   haft mcp serve --tools 'files__read*'   some tools, by their names here
+  haft mcp serve --concerto tools.conc    with the tools of a Concerto program
 
 For a client such as Claude Desktop or Cursor:
   {\"mcpServers\": {\"haft\": {\"command\": \"haft\", \"args\": [\"mcp\", \"serve\", \"--config\", \"/etc/haft.toml\"]}}}

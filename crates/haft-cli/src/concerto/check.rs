@@ -15,7 +15,7 @@ use crate::failure::Failure;
 pub(super) fn check(arguments: &CheckArguments) -> Result<ExitCode, Box<dyn Error>> {
     let project = Project::open(&arguments.program)?;
     project.note_manifest(Warnings::Shown);
-    let Some(checked) = project.check(Models::of(false))? else {
+    let Some(checked) = project.check(Models::of(arguments.mock))? else {
         return Ok(ExitCode::SUCCESS);
     };
     diagnostics::show(&checked, Warnings::Shown)?;
@@ -35,7 +35,7 @@ pub(super) fn compile(arguments: &CompileArguments) -> Result<ExitCode, Box<dyn 
         return Err(Failure::mistake(text).remedy(remedy).into());
     }
     let warnings = Warnings::unless(arguments.quiet);
-    let Some(ir) = project.compile(Models::of(false), warnings)? else {
+    let Some(ir) = project.compile(Models::of(arguments.mock), warnings)? else {
         return Ok(ExitCode::FAILURE);
     };
     let mut json = ir.to_json();

@@ -48,12 +48,14 @@ pub(super) fn fmt(arguments: &FmtArguments) -> Result<ExitCode, Box<dyn Error>> 
     let mut code = ExitCode::SUCCESS;
     for file in files(&arguments.files)? {
         let became = of_file(&file, arguments.check)?;
-        let is_told = arguments.check && became == Became::Changed;
-        if is_told {
-            writeln!(io::stdout(), "{}", shown(&file))?;
-        }
-        if is_told || became == Became::Refused {
-            code = ExitCode::FAILURE;
+        match became {
+            Became::Same => {}
+            Became::Changed if arguments.check => {
+                writeln!(io::stdout(), "{}", shown(&file))?;
+                code = ExitCode::FAILURE;
+            }
+            Became::Changed => writeln!(io::stderr(), "formatted {}", shown(&file))?,
+            Became::Refused => code = ExitCode::FAILURE,
         }
     }
     Ok(code)

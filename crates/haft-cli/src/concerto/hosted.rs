@@ -1,15 +1,17 @@
 //! Tools of programs in a catalogue, beside haft's own: the shortest way to add one.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use haft::{Catalog, Registration, ToolName};
+use haft::{Catalog, RegisterError, Registration, ToolName};
 use haft_concerto::host::{EmitFormat, Host};
 use haft_concerto::load::load;
+use haft_concerto::natives::GrantedBy;
 use haft_concerto::vm::Output;
 
-use super::project::{Models, Project, Warnings};
+use super::project::{Models, Project};
 use super::surroundings::Surroundings;
 use crate::arguments::{LimitArguments, PermissionArguments, ScriptArguments};
 use crate::config::{ConcertoConfig, ForPrograms, for_programs};
@@ -41,6 +43,23 @@ pub(crate) struct Wanted<'w> {
 }
 
 impl Wanted<'_> {
+    /// The programs, each once, and where more is allowed to them.
+    fn files(&self) -> Vec<(&Path, GrantedBy)> {
+        let said = self.said.files.iter();
+        let said = said.map(|file| (&**file, GrantedBy::Configuration));
+        let named = self.flags.scripts.iter();
+        let named = named.map(|file| (&**file, GrantedBy::Flags));
+        let mut files: Vec<(&Path, GrantedBy)> = Vec::new();
+        let mut seen = HashSet::new();
+        for (file, granted_by) in said.chain(named) {
+            let real = std::fs::canonicalize(file);
+            if seen.insert(real.unwrap_or_else(|_| file.to_owned())) {
+                files.push((file, granted_by));
+            }
+        }
+        files
+    }
+
     fn permissions(&self) -> PermissionArguments {
         let (flags, said) = (&self.flags.permissions, self.said);
         let both = |one: &[String], other: &[String]| [one, other].concat();
@@ -62,8 +81,7 @@ impl Scripts {
         words: Words,
     ) -> Result<Self, Box<dyn Error>> {
         let mut scripts = Self::default();
-        let files = wanted.said.files.iter().chain(&wanted.flags.scripts);
-        let files: Vec<_> = files.collect();
+        let files = wanted.files();
         if files.is_empty() {
             return Ok(scripts);
         }
@@ -79,7 +97,7 @@ impl Scripts {
 
     async fn add(
         &mut self,
-        file: &Path,
+        (file, granted_by): (&Path, GrantedBy),
         wanted: &Wanted<'_>,
         beside: &ForPrograms,
         catalog: &Catalog,
@@ -88,15 +106,15 @@ impl Scripts {
         let project = Project::find(file, beside.clone())?;
         let name = project.name();
         let models = Models::of(false);
-        let Some(ir) = project.compile(models, Warnings::Shown)? else {
-            let text = format!("`{name}` has errors: its tools cannot be offered");
-            return Err(Failure::new(text).into());
+        let Some(ir) = project.compile_tools(models)? else {
+            return Err(has_errors(&project).into());
         };
         let program = load(ir).map_err(|error| project.unloadable(&error))?;
         let permissions = wanted.permissions();
         let limits = LimitArguments::default();
         let surroundings = Surroundings::of(&project, models, &permissions, limits)?;
         let mut surroundings = surroundings.emits(EmitFormat::Text);
+        surroundings.setup.permissions.granted_by = granted_by;
         surroundings.setup.limits.memory = wanted.said.max_memory;
         surroundings.setup.call_limit = wanted.said.call_limit;
         surroundings.setup.tool_timeout = beside.loop_options.tool_timeout;
@@ -114,9 +132,11 @@ impl Scripts {
         let registrations = tools
             .into_iter()
             .map(|tool| Registration::new(tool).from_origin(origin.clone()));
-        let registered = catalog.add_all(registrations).into_result();
-        let names = registered.map_err(|error| Failure::new(error.to_string()))?;
-        self.names.extend(names);
+        let report = catalog.add_all(registrations);
+        if let Some(rejection) = report.rejected.first() {
+            return Err(refused(&rejection.error).into());
+        }
+        self.names.extend(report.registered);
         Ok(())
     }
 
@@ -127,6 +147,47 @@ impl Scripts {
             host.close().await;
             surroundings.close().await;
         }
+    }
+}
+
+/// The programs of a configuration and how many tools each has. What is wrong with one is shown; nothing is
+/// started.
+pub(crate) fn checked(
+    said: &ConcertoConfig,
+    config: Option<&Path>,
+) -> Result<Vec<(String, usize)>, Box<dyn Error>> {
+    if said.files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let beside = for_programs(config)?;
+    let mut programs = Vec::new();
+    for file in &said.files {
+        let project = Project::find(file, beside.clone())?;
+        let ir = project.compile_tools(Models::of(false))?;
+        let ir = ir.ok_or_else(|| has_errors(&project))?;
+        let tools = ir.tools.iter().map(|tool| tool.tool_schemas.len()).sum();
+        programs.push((project.name(), tools));
+    }
+    Ok(programs)
+}
+
+fn has_errors(project: &Project) -> Failure {
+    let name = project.name();
+    Failure::new(format!("`{name}` has errors: its tools cannot be offered"))
+}
+
+/// Why tools of a program cannot be offered.
+fn refused(error: &RegisterError) -> Failure {
+    match error {
+        RegisterError::DuplicateTool {
+            name,
+            first,
+            second,
+        } => Failure::new(format!(
+            "two tools are named `{name}`: of {first} and of {second}"
+        ))
+        .remedy("rename the function or its tool in the program"),
+        error => Failure::new(error.to_string()),
     }
 }
 

@@ -21,7 +21,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 pub(crate) use self::begin::begin;
-pub(crate) use self::hosted::{Scripts, Wanted, Words};
+pub(crate) use self::hosted::{Scripts, Wanted, Words, checked};
 use crate::arguments::{
     CheckArguments, CompileArguments, FmtArguments, ReplArguments, RunArguments, TestArguments,
 };

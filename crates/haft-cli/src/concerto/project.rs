@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
+use haft_concerto::diagnostic::{Code, Diagnostic};
 use haft_concerto::manifest::{Manifest, ManifestError};
 use haft_concerto::source::{MAX_FILE_BYTES, Sources};
 use haft_concerto::{Compiled, Connections, Options, Source, ir};
@@ -207,6 +208,28 @@ impl Project {
         Ok(compiled.ir)
     }
 
+    /// The program for its tools, or nothing once it was told what is wrong with it. A model that has no
+    /// connection is told, and keeps back no tool: it may need none.
+    pub(crate) fn compile_tools(
+        &self,
+        models: Models,
+    ) -> Result<Option<ir::Module>, Box<dyn Error>> {
+        if !self.is_compiled
+            && let Some(checked) = self.check(models)?
+        {
+            let is_unconnected = |it: &&Diagnostic| it.code == Code::E022;
+            let mut errors = checked.diagnostics.iter().filter(|it| !it.is_warning());
+            if checked.has_errors() && errors.clone().all(|it| is_unconnected(&it)) {
+                for it in errors.by_ref() {
+                    let text = format!("`{}`: {}; its calls will fail", self.name(), it.text);
+                    diagnostics::warn(&text);
+                }
+                return self.compile(Models::Mocked, Warnings::Shown);
+            }
+        }
+        self.compile(models, Warnings::Shown)
+    }
+
     /// Says what of the manifest means nothing.
     pub(crate) fn note_manifest(&self, warnings: Warnings) {
         if warnings == Warnings::Shown {
@@ -268,6 +291,10 @@ pub(super) fn read(path: &Path, most_bytes: usize) -> Result<String, Failure> {
 /// No more of a file than that, so that nothing endless is read.
 fn read_bytes(path: &Path, most_bytes: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // Whoever opens a pipe waits for somebody who writes.
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
     let file = File::open(path)?;
     file.take(most_bytes as u64).read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft_concerto::host::{EmitFormat, Entries, Setup};
 use haft_concerto::manifest;
-use haft_concerto::natives::{Grant, Permissions};
+use haft_concerto::natives::{Grant, GrantedBy, Permissions};
 use haft_concerto::vm::Limits;
 use haft_mcp::{Pool, Questions};
 
@@ -76,6 +76,7 @@ pub(crate) fn permissions(project: &Project, given: &PermissionArguments) -> Per
     let granted = said.map(|it| it.permissions.clone()).unwrap_or_default();
     let from_here = |name: &String| below(&project.folder, name);
     Permissions {
+        granted_by: GrantedBy::default(),
         fs: with(granted_by(&granted.fs, from_here), &given.allow_fs),
         net: with(granted_by(&granted.http, String::clone), &given.allow_net),
         env: with(granted_by(&granted.env, String::clone), &given.allow_env),

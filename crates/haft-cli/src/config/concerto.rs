@@ -31,9 +31,10 @@ pub(super) struct ConcertoTable {
     pub(super) allow_env: Option<Vec<String>>,
     /// Whether programs that `mcp` blocks of their sources name may be started.
     pub(super) allow_process: Option<bool>,
-    /// How much memory the values of one program may take, all calls together.
+    /// How much memory the values of one program may take, all calls together; 256 MiB where nothing is
+    /// said.
     pub(super) max_memory: Option<Bytes>,
-    /// How long one call may compute; waiting does not count.
+    /// How long one call may compute, 30 s where nothing is said; waiting does not count.
     pub(super) call_limit: Option<Age>,
 }
 

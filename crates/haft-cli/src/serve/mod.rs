@@ -74,6 +74,7 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
         config: &config,
         choice: &choice,
         tools: server.tools(),
+        own: server.own_tools(),
         data_dir: &data_dir,
         needs_key: server.needs_key(),
     };

@@ -53,11 +53,9 @@ pub(super) async fn build(
     })?;
     let (catalog, names) = catalogue::hosted(config.search_files.clone(), data_dir)?;
     let scripts = Scripts::open(scripts, &catalog, Words::Log).await?;
-    let types = names
-        .iter()
-        .chain(&scripts.names)
-        .map(|name| format!("{}{name}", catalogue::PREFIX));
-    let tools = types.collect();
+    let tools = names.iter().chain(&scripts.names);
+    let tools = tools.map(|name| format!("{}{name}", catalogue::PREFIX));
+    let tools = tools.collect();
     // What is missing was complained about.
     // Only clients of the gateway can be asked something in the middle of a call.
     let questions = match &config.gateway {
@@ -94,6 +92,12 @@ impl Ready {
     /// The types of the tools that requests can name.
     pub(super) fn tools(&self) -> &[String] {
         &self.tools
+    }
+
+    /// Those of them that programs bring.
+    pub(super) fn own_tools(&self) -> &[String] {
+        // They stand behind haft's.
+        &self.tools[self.tools.len() - self.scripts.names.len()..]
     }
 
     /// Whether clients must send a key.

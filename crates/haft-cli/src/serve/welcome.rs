@@ -9,7 +9,7 @@ use haft::models::{Adapter, ModelConfig};
 
 use super::choice::{Choice, Reason};
 use crate::config::{KeySource, Resolved};
-use crate::text::{printable, without_password};
+use crate::text::{printable, quoted, quoted_if_needed, without_password};
 
 /// A tool that answers without a network, for the first question.
 const FIRST_TOOL: &str = "haft:clock";
@@ -20,6 +20,8 @@ pub(super) struct Welcome<'w> {
     pub(super) config: &'w Resolved,
     pub(super) choice: &'w Choice,
     pub(super) tools: &'w [String],
+    /// Those of programs among them.
+    pub(super) own: &'w [String],
     pub(super) data_dir: &'w Path,
     pub(super) needs_key: bool,
 }
@@ -125,7 +127,10 @@ impl Welcome<'_> {
             "input": "What time is it?",
             "stream": true,
         });
-        if self.tools.iter().any(|tool| tool == FIRST_TOOL) {
+        if let Some(own) = self.own.first() {
+            body["input"] = json!("What can you do with your tool?");
+            body["tools"] = json!([{"type": own}]);
+        } else if self.tools.iter().any(|tool| tool == FIRST_TOOL) {
             body["tools"] = json!([{"type": FIRST_TOOL}]);
         }
         let key = match self.config.api_key.as_ref().map(|key| &key.source) {
@@ -149,21 +154,6 @@ impl Welcome<'_> {
 
 fn line(f: &mut fmt::Formatter<'_>, label: &str, text: impl Display) -> fmt::Result {
     writeln!(f, "  {label:<7}{}", printable(&text.to_string()))
-}
-
-/// For a shell, whatever is in it.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// The same, if it would be something else to a shell as it is.
-fn quoted_if_needed(text: &str) -> String {
-    let plain = |it: char| it.is_ascii_alphanumeric() || "/._-".contains(it);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        quoted(text)
-    }
 }
 
 #[cfg(test)]
@@ -190,6 +180,7 @@ mod tests {
             config: &config,
             choice: &choice,
             tools: &[String::from("haft:calculate"), String::from("haft:clock")],
+            own: &[],
             data_dir: Path::new("/srv/haft-data"),
             needs_key: config.api_key.is_some() || address.starts_with("192."),
         };

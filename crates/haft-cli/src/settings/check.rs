@@ -11,6 +11,7 @@ use owo_colors::OwoColorize;
 
 use crate::arguments::ConfigArguments;
 use crate::catalogue::hosted_here;
+use crate::concerto;
 use crate::config::{
     Complaint, Flags, PromptConfig, Resolved, Source, Variables, build_prompt, check_tools,
     not_rendered, resolve,
@@ -63,6 +64,7 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
     let search = config.search_files.iter().flat_map(|it| &it.folders);
     let folders: Vec<String> = search.map(|it| it.path.display().to_string()).collect();
     let servers: Vec<String> = config.mcp.iter().map(|it| it.label.to_string()).collect();
+    let programs = concerto::checked(&config.concerto, arguments.from.config.as_deref())?;
     let prompt = config.prompt.as_ref().map(PromptConfig::outline);
     if arguments.json {
         print_json(&json!({
@@ -75,6 +77,7 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
             "searched_folders": folders,
             "mcp_servers": servers,
             "gateway": config.gateway.is_some(),
+            "programs": programs.iter().map(|(name, tools)| json!({"file": name, "tools": tools})).collect::<Vec<_>>(),
             "prompt": prompt.as_ref().map(|(name, sections)| json!({"name": name, "sections": sections})),
             "notes": config.mcp_notes,
         }))?;
@@ -112,6 +115,13 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
         line(
             "mcp",
             &format!("{servers}; `haft mcp test` says whether they work"),
+        )?;
+    }
+    for (at, (name, tools)) in programs.iter().enumerate() {
+        let label = if at == 0 { "concerto" } else { "" };
+        line(
+            label,
+            &format!("{name}, {}", counted(*tools as u64, "tool")),
         )?;
     }
     if let Some((name, sections)) = prompt {

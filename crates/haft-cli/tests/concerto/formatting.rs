@@ -14,7 +14,8 @@ fn files_become_what_they_should_be_in_place_and_keep_their_rights() {
     let folder = folder(&[("a.conc", UGLY), ("b.conc", PRETTY), ("a.txt", UGLY)]);
     let path = folder.path().join("a.conc");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    assert_eq!(printed(folder.path(), &["fmt", "a.conc", "b.conc"]), "");
+    let (code, _, aside) = say(folder.path(), &["fmt", "a.conc", "b.conc"]);
+    assert_eq!((code, aside.as_str()), (Some(0), "formatted a.conc\n"));
     assert_eq!(fs::read_to_string(&path).unwrap(), PRETTY);
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
     assert_eq!(
@@ -46,7 +47,7 @@ fn a_check_names_what_would_change_and_changes_nothing() {
         fs::read_to_string(folder.path().join("a.conc")).unwrap(),
         UGLY
     );
-    assert_eq!(printed(folder.path(), &["fmt"]), "");
+    assert_eq!(say(folder.path(), &["fmt"]).0, Some(0));
     assert_eq!(printed(folder.path(), &["fmt", "--check"]), "");
     assert_eq!(
         fs::read_to_string(folder.path().join("target/e.conc")).unwrap(),
@@ -90,7 +91,7 @@ fn a_link_stays_one() {
     let folder = folder(&[("real.conc", UGLY)]);
     let link = folder.path().join("link.conc");
     std::os::unix::fs::symlink("real.conc", &link).unwrap();
-    assert_eq!(printed(folder.path(), &["fmt", "link.conc"]), "");
+    assert_eq!(say(folder.path(), &["fmt", "link.conc"]).0, Some(0));
     assert!(link.symlink_metadata().unwrap().is_symlink());
     assert_eq!(
         fs::read_to_string(folder.path().join("real.conc")).unwrap(),

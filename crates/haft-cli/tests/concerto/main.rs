@@ -15,6 +15,7 @@ mod support;
 mod beginning;
 mod compiling;
 mod formatting;
+mod hints;
 mod kit;
 mod models;
 mod repl;

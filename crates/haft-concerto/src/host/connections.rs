@@ -152,11 +152,11 @@ impl Connections {
             let mut known = manifest.connections.iter();
             known.any(|known| known.name == name && known.config == *config)
         });
-        if !is_granted && !house.setup.permissions.env.allows(variable) {
-            return Err(format!(
-                "connection '{name}': permission denied: environment variable {variable}: the connection \
-                 is not that of the manifest; allow it with --allow-env={variable}"
-            ));
+        if !is_granted {
+            let allowed = house.setup.permissions.may_read_variable(variable);
+            allowed.map_err(|denied| {
+                format!("connection '{name}' is not that of the manifest: {denied}")
+            })?;
         }
         let value = (house.setup.variables)(variable);
         match value.filter(|value| !value.trim().is_empty()) {

@@ -16,6 +16,7 @@ use super::connections::seconds;
 use super::course::Course;
 use super::house::House;
 use super::web::allowed;
+use crate::diagnostic::did_you_mean;
 use crate::ir;
 use crate::value::Value;
 use crate::vm::McpCall;
@@ -75,9 +76,10 @@ impl Servers {
         call: &McpCall,
     ) -> Result<Value, String> {
         let (server, tools) = self.reach(house, &call.server).await?;
-        let schema = tools
-            .get(&call.tool)
-            .and_then(|tool| tool.input_schema.as_ref().ok());
+        let Some(tool) = tools.get(&call.tool) else {
+            return Err(unknown_tool(call, &tools));
+        };
+        let schema = tool.input_schema.as_ref().ok();
         let arguments = arguments(call, schema.map(|schema| &**schema))?;
         let options = CallOptions {
             cancel: course.cancel.clone(),
@@ -193,11 +195,8 @@ fn settings(
         }
         settings
     } else {
-        if !setup.permissions.process && !is_same("command") {
-            return Err(
-                "permission denied: the program starts a process: allow it with --allow-process"
-                    .to_owned(),
-            );
+        if !is_same("command") {
+            setup.permissions.may_start()?;
         }
         let env = variables(setup, config.get("env"), is_same("env"))?;
         let command = text("command").unwrap_or_default();
@@ -213,6 +212,21 @@ fn settings(
         settings.timeouts.connect = time.max(Duration::from_millis(100));
     }
     Ok(settings)
+}
+
+/// That a server has no such tool, and which it has.
+fn unknown_tool(call: &McpCall, tools: &ServerTools) -> String {
+    let McpCall { server, tool, .. } = call;
+    let names = || tools.tools.iter().map(|tool| &*tool.name);
+    match did_you_mean(tool, names()) {
+        Some(meant) => {
+            format!("MCP server '{server}' has no tool '{tool}': did you mean '{meant}'?")
+        }
+        None => {
+            let names = names().collect::<Vec<_>>().join(", ");
+            format!("MCP server '{server}' has no tool '{tool}': it has {names}")
+        }
+    }
 }
 
 /// A command, split into words; there is no shell.
@@ -237,10 +251,8 @@ fn variables(
         let name = name
             .as_str()
             .ok_or_else(|| format!("`env.{variable}` is the name of a variable"))?;
-        if !is_granted && !setup.permissions.env.allows(name) {
-            return Err(format!(
-                "permission denied: environment variable {name}: allow it with --allow-env={name}"
-            ));
+        if !is_granted {
+            setup.permissions.may_read_variable(name)?;
         }
         let value = (setup.variables)(name);
         let value = value.ok_or_else(|| format!("environment variable {name} is not set"))?;

@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{
+    ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
+};
 use reqwest::{Client, Method, Response, Url, redirect};
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt as _;
@@ -39,7 +41,7 @@ impl Web {
             Err(_) => Err(format!(
                 "{} {}: no answer within {}s",
                 request.method,
-                request.url,
+                shown(&request.url),
                 TIMEOUT.as_secs()
             )),
         })
@@ -57,7 +59,7 @@ impl Web {
 
     async fn sent(&self, setup: &Setup, request: &HttpRequest) -> Result<Value, String> {
         let mut url = Url::parse(&request.url)
-            .map_err(|error| format!("'{}' is no address: {error}", request.url))?;
+            .map_err(|error| format!("'{}' is no address: {error}", shown(&request.url)))?;
         let mut method = Method::from_bytes(request.method.as_bytes())
             .map_err(|_| format!("'{}' is no HTTP method", request.method))?;
         let mut headers = headers(request)?;
@@ -77,9 +79,8 @@ impl Web {
                 return read(answer).await;
             };
             if next.origin() != url.origin() {
-                // They were for the first one.
-                headers.remove(AUTHORIZATION);
-                headers.remove(COOKIE);
+                // What the program said to the first one, a key perhaps, is not for others.
+                headers = for_others(&headers);
             }
             let status = answer.status().as_u16();
             if status == 303 || matches!(status, 301 | 302) && method == Method::POST {
@@ -89,7 +90,8 @@ impl Web {
             }
             url = next;
         }
-        Err(format!("{}: more than {REDIRECTS} redirects", request.url))
+        let url = shown(&request.url);
+        Err(format!("{url}: more than {REDIRECTS} redirects"))
     }
 }
 
@@ -98,14 +100,12 @@ pub(super) fn allowed(setup: &Setup, url: &Url) -> Result<(), String> {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("'{url}' is not an http or https address"));
+        return Err(format!(
+            "'{}' is not an http or https address",
+            shown(url.as_str())
+        ));
     }
-    if setup.permissions.net.allows(host) {
-        return Ok(());
-    }
-    Err(format!(
-        "permission denied: {host}: allow it with --allow-net={host}"
-    ))
+    setup.permissions.may_ask(host)
 }
 
 fn headers(request: &HttpRequest) -> Result<HeaderMap, String> {
@@ -120,6 +120,30 @@ fn headers(request: &HttpRequest) -> Result<HeaderMap, String> {
         headers.insert(key, value);
     }
     Ok(headers)
+}
+
+/// Headers that say nothing of who asks.
+fn for_others(headers: &HeaderMap) -> HeaderMap {
+    let kept = [ACCEPT, ACCEPT_LANGUAGE, CONTENT_TYPE, USER_AGENT];
+    let kept = headers.iter().filter(|(name, _)| kept.contains(name));
+    kept.map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// An address as messages show it: without a name and a password in it.
+fn shown(url: &str) -> String {
+    match Url::parse(url) {
+        Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {
+            // Addresses with names have hosts.
+            let _ = url.set_username("").and_then(|()| url.set_password(None));
+            url.to_string()
+        }
+        Ok(_) => url.to_owned(),
+        Err(_) => match url.rsplit_once('@') {
+            Some((_, rest)) => format!("…@{rest}"),
+            None => url.to_owned(),
+        },
+    }
 }
 
 /// Where an answer points instead.
@@ -144,6 +168,7 @@ async fn read(answer: Response) -> Result<Value, String> {
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|error| failed(&url, &error))?;
         if bytes.len() + piece.len() > LARGEST {
+            let url = shown(&url);
             return Err(format!("{url}: the answer is larger than {LARGEST} bytes"));
         }
         bytes.extend_from_slice(&piece);
@@ -161,7 +186,7 @@ async fn read(answer: Response) -> Result<Value, String> {
 
 /// The words of an error and its causes, without the address twice.
 fn failed(url: &str, error: &reqwest::Error) -> String {
-    let mut text = format!("{url}: request failed");
+    let mut text = format!("{}: request failed", shown(url));
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         text.push_str(": ");

@@ -1,8 +1,8 @@
 //! Functions without a module (§11).
 
-use super::{Context, MANY, Native, give, text_of, wrong};
+use super::{Context, MANY, Native, environment, give, text_of, wrong};
 use crate::value::{Map, Value};
-use crate::vm::{Failure, Fault, FaultKind, Outcome, Reply, Stop};
+use crate::vm::{Failure, Outcome, Reply, Stop};
 
 pub(super) const ALL: &[Native] = &[
     Native::new("Ok", (1, 1), |_, a| give(Value::ok(a[0].clone()))),
@@ -13,13 +13,7 @@ pub(super) const ALL: &[Native] = &[
     Native::new("len", (1, 1), |_, a| length(&a[0])),
     Native::new("typeof", (1, 1), |_, a| give(a[0].type_name())),
     Native::new("env", (1, 1), |context, a| {
-        let name = text_of("env", &a[0])?;
-        if !context.machine.permissions.env.allows(name) {
-            return Err(Fault::of(
-                FaultKind::Permission,
-                format!("env {name}: allow it with --allow-env={name}"),
-            ));
-        }
+        let name = environment::allowed(context, text_of("env", &a[0])?)?;
         give(std::env::var(name).map_or(Value::Nil, Value::text))
     }),
     Native::new("panic", (0, 1), |_, a| {

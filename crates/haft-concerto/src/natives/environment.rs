@@ -1,8 +1,8 @@
 //! `std::env`.
 
-use super::{Context, Native, give, text_of};
+use super::{Context, Native, give, refused, text_of};
 use crate::value::{Map, Value};
-use crate::vm::{Fault, FaultKind, Outcome};
+use crate::vm::Outcome;
 
 pub(super) const ALL: &[Native] = &[
     Native::new("std::env::get", (1, 1), |context, a| {
@@ -11,11 +11,8 @@ pub(super) const ALL: &[Native] = &[
     }),
     Native::new("std::env::require", (1, 1), |context, a| {
         let name = text_of("require", &a[0])?;
-        if !context.machine.permissions.env.allows(name) {
-            return give(Value::result(Err(format!(
-                "permission denied: {}",
-                hint(name)
-            ))));
+        if let Err(denied) = context.machine.permissions.may_read_variable(name) {
+            return give(Value::result(Err(denied)));
         }
         give(Value::result(std::env::var(name).map(Value::text).map_err(
             |_| format!("missing environment variable: {name}"),
@@ -27,10 +24,11 @@ pub(super) const ALL: &[Native] = &[
     }),
     Native::new("std::env::all", (0, 0), |context, _| {
         if matches!(context.machine.permissions.env, super::Grant::Nothing) {
-            return Err(Fault::of(
-                FaultKind::Permission,
-                "env: allow it with --allow-env",
-            ));
+            return Err(refused(&context.machine.permissions.denied(
+                "env",
+                "env",
+                Some("NAME"),
+            )));
         }
         let mut all: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -45,14 +43,11 @@ pub(super) const ALL: &[Native] = &[
     }),
 ];
 
-fn hint(name: &str) -> String {
-    format!("env {name}: allow it with --allow-env={name}")
-}
-
-fn allowed<'n>(context: &Context<'_>, name: &'n str) -> Outcome<&'n str> {
-    if context.machine.permissions.env.allows(name) {
-        Ok(name)
-    } else {
-        Err(Fault::of(FaultKind::Permission, hint(name)))
-    }
+/// The name of a variable that the program may read.
+pub(super) fn allowed<'n>(context: &Context<'_>, name: &'n str) -> Outcome<&'n str> {
+    let permissions = &context.machine.permissions;
+    permissions
+        .may_read_variable(name)
+        .map_err(|denied| refused(&denied))?;
+    Ok(name)
 }

@@ -5,9 +5,9 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use super::builtins::int;
-use super::{Context, Native, give, text_of};
+use super::{Context, Native, give, refused, text_of};
 use crate::value::Value;
-use crate::vm::{Fault, FaultKind, Outcome, Reply};
+use crate::vm::{Outcome, Reply};
 
 pub(super) const ALL: &[Native] = &[
     Native::new("std::fs::read_file", (1, 1), |context, a| {
@@ -64,10 +64,7 @@ pub(super) const ALL: &[Native] = &[
         let path = context.machine.permissions.path(text_of("exists", &a[0])?);
         match path {
             Ok(path) => give(path.exists()),
-            Err(denied) => {
-                let text = denied.trim_start_matches("permission denied: ").to_owned();
-                Err(Fault::of(FaultKind::Permission, text))
-            }
+            Err(denied) => Err(refused(&denied)),
         }
     }),
 ];

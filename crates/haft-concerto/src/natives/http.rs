@@ -32,13 +32,14 @@ fn request(
 ) -> Outcome<Reply> {
     let url = text_of("http", url)?;
     let Some(host) = host(url) else {
-        return give(Value::result(Err(format!(
-            "'{url}' is not an http or https address"
-        ))));
-    };
-    if !context.machine.permissions.net.allows(host) {
-        let text = format!("permission denied: {host}: allow it with --allow-net={host}");
+        let text = match url.rsplit_once('@') {
+            Some((_, rest)) => format!("'…@{rest}' is not an http or https address"),
+            None => format!("'{url}' is not an http or https address"),
+        };
         return give(Value::result(Err(text)));
+    };
+    if let Err(denied) = context.machine.permissions.may_ask(host) {
+        return give(Value::result(Err(denied)));
     }
     let body = match body {
         None | Some(Value::Nil | Value::None) => None,

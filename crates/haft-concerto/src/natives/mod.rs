@@ -27,13 +27,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-pub use permissions::{Grant, Permissions};
+pub use permissions::{Grant, GrantedBy, Permissions};
 pub use stores::{Message, Stores};
 
 pub(crate) use methods::call_method;
 
 use crate::value::Value;
-use crate::vm::{Fault, Machine, Outcome, Reply};
+use crate::vm::{Fault, FaultKind, Machine, Outcome, Reply};
 
 /// A built-in function.
 pub struct Native {
@@ -150,6 +150,12 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 #[allow(clippy::unnecessary_wraps)] // what every built-in gives
 fn give(value: impl Into<Value>) -> Outcome<Reply> {
     Ok(Reply::Value(value.into()))
+}
+
+/// The fault of a program that may not do something.
+fn refused(denied: &str) -> Box<crate::vm::Failure> {
+    let text = denied.strip_prefix(permissions::DENIED).unwrap_or(denied);
+    Fault::of(FaultKind::Permission, text)
 }
 
 fn wrong(function: &str, expected: &str, got: &Value) -> Box<crate::vm::Failure> {

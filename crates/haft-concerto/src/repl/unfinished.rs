@@ -4,6 +4,9 @@ use crate::diagnostic::Diagnostics;
 use crate::lex::{Punct, TokenKind, lex};
 use crate::source::SourceMap;
 
+/// More brackets than the parser takes within each other: nothing that follows makes it right.
+const DEEPEST: i64 = 1024;
+
 /// Whether a bracket, a string or a comment is open, or an operator stands at the end.
 pub(super) fn is_unfinished(text: &str) -> bool {
     let mut map = SourceMap::new();
@@ -36,7 +39,7 @@ pub(super) fn is_unfinished(text: &str) -> bool {
         }
         last = Some(punct);
     }
-    depth > 0 || (depth == 0 && last.is_some_and(wants_more))
+    (1..=DEEPEST).contains(&depth) || (depth == 0 && last.is_some_and(wants_more))
 }
 
 /// Whether something must follow.

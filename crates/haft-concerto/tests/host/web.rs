@@ -102,6 +102,37 @@ async fn a_redirect_is_followed_only_to_a_host_that_is_allowed() {
 }
 
 #[tokio::test]
+async fn what_was_said_to_one_host_is_not_said_to_the_next() {
+    let program = r#"
+        let said = { "Authorization": "Bearer k", "X-Api-Key": "k", "Accept": "text/plain" };
+        emit("on", std::http::get("ADDRESS/on", said).unwrap().body);
+        emit("away", std::http::get("ADDRESS/away", said).unwrap().body);
+    "#;
+    // Names of hosts have no case.
+    let printed = run(program, &["127.0.0.1", "LocalHost"]).await;
+    let (on, away) = printed.split_once("[emit:away]").unwrap();
+    assert!(on.contains("x-api-key: k") && on.contains("authorization: Bearer k"));
+    assert!(away.contains("accept: text/plain"), "{away}");
+    assert!(!away.contains("x-api-key") && !away.contains("authorization"));
+}
+
+#[tokio::test]
+async fn a_password_in_an_address_is_in_no_message() {
+    let program = r#"
+        emit("gone", std::http::get("http://me:secret@127.0.0.1:9/x"));
+        emit("odd", std::http::get("ftp://me:secret@127.0.0.1/x"));
+        emit("bad", std::http::get("http://me:secret@127.0.0.1:99999/x"));
+    "#;
+    let printed = run(program, &["127.0.0.1"]).await;
+    assert!(
+        printed.contains("http://127.0.0.1:9/x: request failed"),
+        "{printed}"
+    );
+    assert_eq!(printed.lines().count(), 3, "{printed}");
+    assert!(!printed.contains("secret"), "{printed}");
+}
+
+#[tokio::test]
 async fn what_is_too_large_or_not_there_is_an_error() {
     let program = r#"
         emit("large", std::http::get("ADDRESS/large"));

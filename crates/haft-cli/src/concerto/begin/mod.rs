@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::project::{ENTRY, MANIFEST, shown};
 use crate::failure::Failure;
+use crate::text::quoted_if_needed;
 
 const MANIFEST_TEXT: &str = include_str!("Concerto.toml");
 const PROGRAM: &str = include_str!("main.conc");
@@ -16,6 +17,10 @@ const UNNAMED: &str = "app";
 
 /// Writes the files of a project and says what to do next.
 pub(crate) fn begin(folder: &Path) -> Result<(), Failure> {
+    if folder.is_file() {
+        let text = format!("`{}` is a file", shown(folder));
+        return Err(Failure::mistake(text).remedy("name a folder: `haft init --concerto DIR`"));
+    }
     // Whether it is there is looked at before anything is written.
     for name in [MANIFEST, ENTRY] {
         let path = folder.join(name);
@@ -43,7 +48,7 @@ pub(crate) fn begin(folder: &Path) -> Result<(), Failure> {
     }
     let place = match shown(folder) {
         here if here.is_empty() => String::from("."),
-        place => place,
+        place => quoted_if_needed(&place),
     };
     let page = format!(
         "{told}\n  \

@@ -190,11 +190,9 @@ fn start(house: &House, agent: &ir::Agent) -> Result<Running, String> {
         let keys = ["command", "args", "env", "working_dir"];
         keys.iter().all(|key| known.get(*key) == settings.get(*key))
     });
-    if !is_granted && !house.setup.permissions.process {
-        return Err(format!(
-            "agent '{name}': permission denied: the program starts a process: allow it with \
-             --allow-process"
-        ));
+    if !is_granted {
+        let allowed = house.setup.permissions.may_start();
+        allowed.map_err(|denied| format!("agent '{name}': {denied}"))?;
     }
     let mut words = command.split_whitespace().map(str::to_owned);
     let program = words.next();
