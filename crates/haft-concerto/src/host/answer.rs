@@ -173,14 +173,13 @@ fn build(machine: &mut Machine, declared: &Schema, json: &Json) -> Value {
         .iter()
         .map(|field| {
             let property = properties.and_then(|properties| properties.get(&**field));
-            match members.get(&**field) {
-                Some(Json::Null) => Value::Nil,
-                Some(member) => typed(member, property),
-                None => {
-                    let own = declared.fields.iter().find(|own| *own.name == **field);
-                    own.and_then(|own| own.default_fn.as_deref())
-                        .map_or(Value::Absent, |default| machine.default_value(default))
-                }
+            let own = declared.fields.iter().find(|own| *own.name == **field);
+            let default = own.and_then(|own| own.default_fn.as_deref());
+            match (members.get(&**field), default) {
+                (Some(Json::Null), _) => Value::Nil,
+                (Some(member), _) => typed(member, property),
+                (None, Some(default)) => machine.default_value(default),
+                (None, None) => Value::Absent,
             }
         })
         .collect();
@@ -189,14 +188,35 @@ fn build(machine: &mut Machine, declared: &Schema, json: &Json) -> Value {
 
 /// A member, with whole numbers as doubles where the schema says number, and back.
 fn typed(json: &Json, schema: Option<&Json>) -> Value {
-    let kind = schema
-        .and_then(|schema| schema.get("type"))
-        .and_then(Json::as_str);
-    match (Value::from_json(json), kind) {
-        #[allow(clippy::cast_precision_loss)] // the nearest double
-        (Value::Int(value), Some("number" | "Float")) => Value::Float(value as f64),
-        #[allow(clippy::cast_possible_truncation)] // whole: it was checked
-        (Value::Float(value), Some("integer" | "Int")) => Value::Int(value as i64),
-        (value, _) => value,
+    let inner = |name: &str| schema.and_then(|schema| schema.get(name));
+    if let Some(options) = inner("anyOf").and_then(Json::as_array) {
+        let mut fitting = options.iter().filter(|option| {
+            let mut errors = Vec::new();
+            check(option, json, "", 0, &mut errors);
+            errors.is_empty()
+        });
+        return typed(json, fitting.next());
+    }
+    match (json, inner("type").and_then(Json::as_str)) {
+        (Json::Array(items), _) => {
+            let schema = inner("items");
+            Value::array(items.iter().map(|item| typed(item, schema)).collect())
+        }
+        (Json::Object(members), _) => {
+            let properties = inner("properties");
+            let members = members.iter().map(|(name, member)| {
+                let schema = properties.and_then(|properties| properties.get(name));
+                (name.as_str(), typed(member, schema))
+            });
+            Value::map(members.collect())
+        }
+        (Json::Number(_), Some(kind)) => match (Value::from_json(json), kind) {
+            #[allow(clippy::cast_precision_loss)] // the nearest double
+            (Value::Int(value), "number" | "Float") => Value::Float(value as f64),
+            #[allow(clippy::cast_possible_truncation)] // whole: it was checked
+            (Value::Float(value), "integer" | "Int") => Value::Int(value as i64),
+            (value, _) => value,
+        },
+        _ => Value::from_json(json),
     }
 }

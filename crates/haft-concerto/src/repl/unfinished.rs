@@ -90,4 +90,10 @@ mod tests {
             assert!(!is_unfinished(text), "{text}");
         }
     }
+
+    #[test]
+    fn what_nothing_can_make_right_is_not_waited_for() {
+        assert!(is_unfinished(&"{".repeat(1000)));
+        assert!(!is_unfinished(&"{".repeat(2000)));
+    }
 }

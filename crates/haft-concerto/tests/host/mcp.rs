@@ -362,3 +362,18 @@ async fn serve(mut socket: TcpStream) {
     };
     let _ = socket.write_all(answer.as_bytes()).await;
 }
+
+#[tokio::test]
+async fn a_tool_that_a_server_does_not_have_is_told_with_the_one_that_was_meant() {
+    let program = r#"
+        emit("near", Search::serch("x"));
+        emit("far", Search::zzzzzz("x"));
+    "#;
+    let more = command("Search", &fake());
+    let stage = stage(&manifest("http://127.0.0.1:9", &more), program, |_| {});
+    let printed = stage.run().await.unwrap();
+    let near = "[emit:near] Err(MCP server 'Search' has no tool 'serch': did you mean 'search'?)";
+    assert!(printed.contains(near), "{printed}");
+    let far = "has no tool 'zzzzzz': it has search, fail, counted, secret";
+    assert!(printed.contains(far), "{printed}");
+}

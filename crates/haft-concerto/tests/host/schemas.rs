@@ -126,3 +126,18 @@ async fn a_provider_without_schemas_is_told_in_words() {
     assert_eq!(*role, "system");
     assert!(words.contains("must match this JSON schema"), "{words}");
 }
+
+#[tokio::test]
+async fn numbers_have_their_declared_type_however_deep_they_lie() {
+    let program = r#"
+        struct Point { x: Float, n: Int }
+        schema Shape { points: Array<Point>, sizes: Array<Float>, most: Option<Float> }
+        model M { provider: desk, base: "small" }
+        let s = M.execute_with_schema<Shape>("draw").unwrap();
+        emit("s", [s.points[0].x / 2, s.points[0].n / 2, s.sizes[0] / 2, s.most / 2]);
+    "#;
+    let answer = r#"{"points":[{"x":3,"n":3.0}],"sizes":[5],"most":7}"#;
+    let server = provider([say(answer)]).await;
+    let printed = run(&server, program).await;
+    assert_eq!(printed, "[emit:s] [1.5, 1, 2.5, 3.5]\n");
+}
