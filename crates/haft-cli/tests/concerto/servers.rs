@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::kit::{folder, say};
-use crate::support::haft;
+use crate::support::{haft, told};
 
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
@@ -100,4 +100,24 @@ fn ctrl_c_leaves_no_process_behind() {
         );
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn pieces_of_a_session_share_a_server() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let script =
+        format!("#!/bin/sh\necho started >> started\nexec {HAFT} mcp serve --mode passthrough\n");
+    let folder = folder(&[("server.sh", &script)]);
+    let path = folder.path().join("server.sh");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let manifest =
+        "[project]\nname = \"p\"\n[mcp.Own]\ntransport = \"stdio\"\ncommand = \"./server.sh\"\n";
+    std::fs::write(folder.path().join("Concerto.toml"), manifest).unwrap();
+    let call = "Own::calculate(expression: \"6*7\").is_ok()\n";
+    let lines = format!("{call}let x = 1;\n{call}fn f() {{}}\n{call}:reset\n{call}");
+    let (code, out, aside) = told(haft(folder.path(), &["repl"]), &lines);
+    assert_eq!((code, aside.as_str()), (Some(0), ""));
+    assert_eq!(out, "true\ntrue\ntrue\ntrue\n");
+    let started = std::fs::read_to_string(folder.path().join("started")).unwrap();
+    assert_eq!(started.lines().count(), 2, "once, and once after `:reset`");
 }

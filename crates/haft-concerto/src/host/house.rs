@@ -28,10 +28,10 @@ pub(super) struct House {
     pub(super) program: Arc<Program>,
     pub(super) setup: Setup,
     pub(super) cancel: Cancel,
-    pub(super) connections: Connections,
-    pub(super) servers: Servers,
-    pub(super) agents: Agents,
-    pub(super) web: Web,
+    pub(super) connections: Arc<Connections>,
+    pub(super) servers: Arc<Servers>,
+    pub(super) agents: Arc<Agents>,
+    pub(super) web: Arc<Web>,
     toolbox: OnceLock<Toolbox>,
     handlers: RwLock<HashMap<String, Handler>>,
     told: Mutex<HashSet<String>>,
@@ -43,10 +43,33 @@ impl Host {
     /// A host for a program. Nothing is started before it is needed.
     pub fn new(program: Arc<Program>, setup: Setup) -> Self {
         Self(Arc::new(House {
-            connections: Connections::default(),
-            servers: Servers::new(&setup),
-            agents: Agents::default(),
-            web: Web::default(),
+            connections: Arc::default(),
+            servers: Arc::new(Servers::new(&setup)),
+            agents: Arc::default(),
+            web: Arc::default(),
+            toolbox: OnceLock::new(),
+            cancel: Cancel::new(),
+            handlers: RwLock::default(),
+            told: Mutex::default(),
+            program,
+            setup,
+        }))
+    }
+
+    /// A host for another program, with the same setup. What this one has started goes on for it, if both
+    /// programs name the same connections, MCP servers and agents; otherwise it is ended.
+    pub async fn followed_by(&self, program: Arc<Program>) -> Self {
+        let (old, setup) = (&self.0, self.0.setup.clone());
+        let (before, now) = (old.program.ir(), program.ir());
+        if before.connections != now.connections || before.agents != now.agents {
+            self.close().await;
+            return Self::new(program, setup);
+        }
+        Self(Arc::new(House {
+            connections: Arc::clone(&old.connections),
+            servers: Arc::clone(&old.servers),
+            agents: Arc::clone(&old.agents),
+            web: Arc::clone(&old.web),
             toolbox: OnceLock::new(),
             cancel: Cancel::new(),
             handlers: RwLock::default(),

@@ -1,8 +1,9 @@
 //! What goes wrong between a program and its provider is an `Err`, never a stop (§8).
 
-use haft_models::testing::{Fault, fail, fault, say};
+use haft_models::testing::{Fault, call, fail, fault, say};
+use serde_json::json;
 
-use crate::kit::{bodies, manifest, provider, run, run_with, stage};
+use crate::kit::{bodies, manifest, provider, results, run, run_with, stage};
 
 const ASK: &str = r#"
     model M { provider: desk, base: "small" }
@@ -135,4 +136,15 @@ async fn a_request_may_take_only_so_long() {
 async fn an_answer_cut_by_its_limit_is_the_answer() {
     let server = provider([say("so far").finish(haft_core::FinishReason::Length)]).await;
     assert!(run(&server, ASK).await.starts_with("[emit:ok] so far\n"));
+}
+
+#[tokio::test]
+async fn a_call_without_a_name_is_answered_like_any_other() {
+    let server = provider([call("", json!({})), say("done")]).await;
+    let tool = "tool T { @describe(\"x\") pub fn f() -> Int { 1 } }\n";
+    let asked = ASK.replace("\"small\"", "\"small\", tools: [T]");
+    let printed = run(&server, &format!("{tool}{asked}")).await;
+    assert_eq!(printed, "[emit:ok] done\n[emit:end] nil\n");
+    let bodies = bodies(&server);
+    assert_eq!(results(&bodies[1]).len(), 1);
 }

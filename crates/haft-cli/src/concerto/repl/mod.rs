@@ -57,6 +57,7 @@ pub(super) async fn repl(arguments: ReplArguments) -> Result<ExitCode, Box<dyn E
         project,
         models,
         current,
+        host: None,
     };
     let mut input = Input::open()?;
     let is_typed = input.is_terminal();
@@ -93,6 +94,9 @@ pub(super) async fn repl(arguments: ReplArguments) -> Result<ExitCode, Box<dyn E
             Err(error) => break Err(error),
         }
     };
+    if let Some(host) = &session.host {
+        host.close().await;
+    }
     session.surroundings.close().await;
     ended
 }
@@ -121,6 +125,8 @@ struct Session {
     project: Project,
     models: Models,
     current: Current,
+    /// That of the last piece: what it started is kept for the next.
+    host: Option<Host>,
 }
 
 impl Session {
@@ -137,6 +143,9 @@ impl Session {
             "reset" => {
                 self.repl = Repl::new(self.project.options(self.models));
                 self.legacy = Legacy::default();
+                if let Some(host) = self.host.take() {
+                    host.close().await;
+                }
             }
             "type" | "t" if !rest.trim().is_empty() => {
                 let rest = rest.trim().trim_end_matches(';');
@@ -173,14 +182,17 @@ impl Session {
         diagnostics::show_all(&ready.warnings, self.repl.sources(), Warnings::Shown)?;
         let program = load(ready.ir.clone());
         let program = program.map_err(|error| Failure::new(error.to_string()))?;
-        let host = Host::new(program, self.surroundings.setup.clone());
+        let host = match self.host.take() {
+            Some(before) => before.followed_by(program).await,
+            None => Host::new(program, self.surroundings.setup.clone()),
+        };
         *lock(&self.current) = Some(host.clone());
         let legacy = ready.legacy(std::mem::take(&mut self.legacy));
         let output = self.printer.boxed();
         let work = host.piece(&ready, legacy, output);
         let (ended, is_interrupted) = until_interrupted(&host, work).await;
         lock(&self.current).take();
-        host.close().await;
+        self.host = Some(host);
         let (ended, legacy) = ended;
         self.legacy = legacy;
         if is_interrupted {
