@@ -93,6 +93,16 @@ fn a_configuration_is_right_only_if_its_programs_are() {
     );
 }
 
+/// The table that the guide shows.
+#[test]
+fn the_guides_configuration_is_right() {
+    let guide = include_str!("../../../../docs/concerto.md");
+    let begin = guide.find("[concerto]\nfiles").unwrap();
+    let table = guide[begin..].split("```").next().unwrap();
+    let here = folder(&[("haft.toml", table), ("tools.conc", TOOL), ("data/a", "")]);
+    assert!(printed(here.path(), &["config", "check"]).contains("tools.conc, 1 tool"));
+}
+
 #[test]
 fn a_program_that_is_named_twice_is_there_once_and_two_tools_of_one_name_are_told() {
     let config = "[concerto]\nfiles = [\"tools.conc\"]\n";
