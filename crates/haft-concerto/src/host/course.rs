@@ -72,16 +72,20 @@ impl Course {
 
     /// Why it must stop, if it must.
     pub(super) fn stop(&self) -> Option<Stop> {
+        self.stop_with(Duration::ZERO, 0)
+    }
+
+    /// Why it must stop, if it must, with what a slice took that is not noted yet.
+    pub(super) fn stop_with(&self, time: Duration, steps: u64) -> Option<Stop> {
         if self.cancel.is_cancelled() {
             return Some(Stop::Cancelled);
         }
         let budget = self.budget.as_ref()?;
         let used = Duration::from_micros(budget.used_micros.load(Ordering::Relaxed));
+        let used_steps = budget.used_steps.load(Ordering::Relaxed);
         match budget.steps {
-            Some(limit) if budget.used_steps.load(Ordering::Relaxed) >= limit => {
-                Some(Stop::Steps(limit))
-            }
-            _ if used >= budget.time => Some(Stop::Time(budget.time)),
+            Some(limit) if used_steps.saturating_add(steps) >= limit => Some(Stop::Steps(limit)),
+            _ if used.saturating_add(time) >= budget.time => Some(Stop::Time(budget.time)),
             _ => None,
         }
     }

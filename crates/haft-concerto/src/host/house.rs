@@ -188,6 +188,12 @@ impl std::fmt::Debug for Host {
     }
 }
 
+/// The display form of a payload, whole: the machine looked at its length when it was emitted.
+fn whole(machine: &mut Machine, payload: &Value) -> String {
+    let shown = machine.shown(payload);
+    shown.map_or_else(|_| payload.to_string(), Into::into)
+}
+
 impl House {
     /// The program's tools, made when the first is needed.
     pub(super) fn toolbox(&self) -> &Toolbox {
@@ -216,12 +222,12 @@ impl House {
     pub(super) fn show(&self, machine: &mut Machine, channel: &str, payload: &Value) {
         let line = match self.setup.emits {
             EmitFormat::Hidden => return,
-            EmitFormat::Text => format!("[emit:{channel}] {payload}\n"),
+            EmitFormat::Text => format!("[emit:{channel}] {}\n", whole(machine, payload)),
             EmitFormat::Json => {
                 // What cannot be written as JSON is at least shown.
                 let json = payload.to_json();
                 let json =
-                    json.unwrap_or_else(|_| serde_json::json!(payload.to_string()).to_string());
+                    json.unwrap_or_else(|_| serde_json::json!(whole(machine, payload)).to_string());
                 let channel = serde_json::json!(channel);
                 format!("{{\"channel\":{channel},\"payload\":{json}}}\n")
             }

@@ -15,9 +15,10 @@ use super::course::Course;
 use super::house::House;
 use super::{RunFailure, agents, models};
 use crate::value::Value;
-use crate::vm::{Effect, Failure, Fiber, Legacy, Limits, Machine, Output, Step, Stop};
+use crate::vm::{Effect, Failure, Fiber, Legacy, Limits, Machine, Output, Step, Stop, Watch};
 
-/// How many steps a fiber makes before it looks whether others wait: some milliseconds.
+/// How many steps a fiber makes before it looks whether others wait: some milliseconds. What one
+/// instruction does beyond its step counts too.
 const SLICE: u64 = 500_000;
 
 /// A machine on which what comes first has run.
@@ -145,7 +146,12 @@ impl Session {
             let fiber = self.machine().await.function(function, Vec::new());
             let fiber = fiber.map_err(|error| internal(&error.to_string()))?;
             let prompt = self.drive(fiber, course.clone()).await?;
-            prompts.insert(model.name.clone(), prompt.to_string());
+            let prompt = self.machine().await.shown(&prompt);
+            let prompt = prompt.map_err(|failure| Ended {
+                failure: *failure,
+                place: None,
+            })?;
+            prompts.insert(model.name.clone(), prompt.into());
         }
         Ok(prompts)
     }
@@ -250,9 +256,10 @@ impl Session {
         go: Go,
         mut machine: OwnedMutexGuard<Machine>,
         course: &Course,
-        gone: &AtomicBool,
+        gone: &Arc<AtomicBool>,
     ) -> Turn {
         let (mut began, mut steps) = (Instant::now(), fiber.spent());
+        machine.watched(Some(self.watch(course, gone)));
         let mut step = match go {
             Go::On => fiber.run(&mut machine),
             Go::With(value) => resume(&mut fiber, &mut machine, value),
@@ -261,6 +268,7 @@ impl Session {
         loop {
             course.spend(began.elapsed(), fiber.spent() - steps);
             (began, steps) = (Instant::now(), fiber.spent());
+            machine.watched(Some(self.watch(course, gone)));
             step = match step {
                 Step::Paused if gone.load(Ordering::Relaxed) => {
                     // Nobody waits for it any more; what it changed goes back to its place.
@@ -278,10 +286,23 @@ impl Session {
                         Step::Failed(_) => fiber.place(&machine),
                         _ => None,
                     };
+                    machine.watched(None);
                     return Turn { fiber, step, place };
                 }
             };
         }
+    }
+
+    /// Whom an instruction that takes long asks whether to stop: as between slices, in the middle of it.
+    fn watch(&self, course: &Course, gone: &Arc<AtomicBool>) -> Watch {
+        let (house, course) = (Arc::clone(&self.house), course.clone());
+        let (gone, began) = (Arc::clone(gone), Instant::now());
+        Box::new(move |steps| {
+            if gone.load(Ordering::Relaxed) || house.cancel.is_cancelled() {
+                return Some(Stop::Cancelled);
+            }
+            course.stop_with(began.elapsed(), steps)
+        })
     }
 
     /// Does what a fiber waits for.

@@ -47,8 +47,9 @@ impl Module {
         }
     }
 
-    /// Reads a `.conc-ir` file's text.
+    /// Reads a `.conc-ir` file's text. Editors may have put a byte order mark before it.
     pub fn from_json(text: &str) -> Result<Self, ReadError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let module: Self = serde_json::from_str(text)?;
         if module.version == "0.1" || module.version.starts_with("0.1.") {
             Ok(module)

@@ -6,8 +6,8 @@ use super::builtins::int;
 use super::methods::argument;
 use super::{Context, array_of, int_of, string, text_of};
 use crate::load::Method;
-use crate::value::{Value, compare};
-use crate::vm::{Each, Fault, Outcome, Reply};
+use crate::value::{Array, Items, Value, compare, equal, grow, own_array};
+use crate::vm::{Each, Fault, Meter, Outcome, Reply};
 
 pub(super) fn call(
     context: &mut Context<'_>,
@@ -19,6 +19,7 @@ pub(super) fn call(
         return Ok(None);
     };
     let items = array.items();
+    let meter = context.meter();
     let value = match method {
         Method::Len => int(items.len()),
         Method::IsEmpty => Value::Bool(items.is_empty()),
@@ -33,16 +34,19 @@ pub(super) fn call(
         }
         Method::First => Value::option(items.first().cloned()),
         Method::Last => Value::option(items.last().cloned()),
-        Method::Contains => Value::Bool(items.contains(argument(arguments, 0, "contains")?)),
+        Method::Contains => {
+            let wanted = argument(arguments, 0, "contains")?;
+            Value::Bool(position(items, wanted, meter)?.is_some())
+        }
         Method::IndexOf => {
             let wanted = argument(arguments, 0, "index_of")?;
-            Value::option(items.iter().position(|item| item == wanted).map(int))
+            Value::option(position(items, wanted, meter)?.map(int))
         }
         Method::Join => {
             let separator = arguments
                 .first()
                 .map_or(Ok(""), |value| text_of("join", value))?;
-            Value::text(string::join(context, items, separator)?)
+            Value::text(string::join(meter, items, separator)?)
         }
         Method::Slice => {
             let length = items.len();
@@ -53,25 +57,25 @@ pub(super) fn call(
                 }
             };
             let (from, to) = (bound(0, 0)?, bound(1, length)?);
-            Value::array(items[from..to.max(from)].to_vec())
+            let part = &items[from..to.max(from)];
+            meter.copy(part.len())?;
+            Value::array(part.to_vec())
         }
         Method::Concat => {
             let other = array_of("concat", argument(arguments, 0, "concat")?)?;
-            context
-                .machine
-                .heap
-                .charge(16 * (items.len() + other.len()))?;
+            meter.copy(items.len() + other.len())?;
             Value::array(items.iter().chain(other).cloned().collect())
         }
-        Method::Enumerate => Value::array(
-            items
-                .iter()
-                .enumerate()
-                .map(|(place, item)| Value::array(vec![int(place), item.clone()]))
-                .collect(),
-        ),
+        Method::Enumerate => {
+            let mut pairs = Items::with_room(meter, items.len())?;
+            let all = items.iter().enumerate();
+            let all = all.map(|(place, item)| Value::array(vec![int(place), item.clone()]));
+            pairs.extend(all, 72)?;
+            pairs.array()?
+        }
         Method::Map | Method::Filter | Method::Find | Method::Any | Method::All => {
             let function = argument(arguments, 0, "map")?.clone();
+            meter.copy(items.len())?;
             return Ok(Some(Each::begin(
                 method,
                 function,
@@ -79,7 +83,10 @@ pub(super) fn call(
                 Vec::new(),
             )));
         }
-        Method::Reduce => return reduce(items, arguments).map(Some),
+        Method::Reduce => {
+            meter.copy(items.len())?;
+            return reduce(items, arguments).map(Some);
+        }
         _ => return change(context, receiver, method, arguments),
     };
     Ok(Some(value.into()))
@@ -112,7 +119,7 @@ fn reduce(items: &[Value], arguments: &[Value]) -> Outcome<Reply> {
             items: rest.into_iter(),
             current: Value::Nil,
             results: Vec::new(),
-            keys: Vec::new(),
+            keys: Vec::new().into_iter(),
         }),
     })
 }
@@ -128,14 +135,14 @@ fn change(
         return Ok(None);
     };
     let length = array.items().len();
+    let meter = context.meter();
     let value = match method {
         Method::Push => {
             let item = argument(arguments, 0, "push")?.clone();
-            context.machine.heap.charge(20)?;
-            Arc::make_mut(array).items_mut().push(item);
+            with_room(array, meter)?.push(item);
             Value::Nil
         }
-        Method::Pop => Value::option(Arc::make_mut(array).items_mut().pop()),
+        Method::Pop => Value::option(own_array(array, meter)?.items_mut().pop()),
         Method::Insert => {
             let place = int_of("insert", argument(arguments, 0, "insert")?)?;
             let item = argument(arguments, 1, "insert")?.clone();
@@ -143,7 +150,8 @@ fn change(
                 .ok()
                 .filter(|at| *at <= length)
                 .ok_or_else(|| Fault::index(place, length))?;
-            Arc::make_mut(array).items_mut().insert(at, item);
+            meter.work((length - at) / 4)?;
+            with_room(array, meter)?.insert(at, item);
             Value::Nil
         }
         Method::Remove => {
@@ -152,18 +160,20 @@ fn change(
                 .ok()
                 .filter(|at| *at < length)
                 .ok_or_else(|| Fault::index(place, length))?;
-            Arc::make_mut(array).items_mut().remove(at)
+            meter.work((length - at) / 4)?;
+            own_array(array, meter)?.items_mut().remove(at)
         }
         Method::Clear => {
-            Arc::make_mut(array).items_mut().clear();
+            *array = Arc::default();
             Value::Nil
         }
         Method::Reverse => {
-            Arc::make_mut(array).items_mut().reverse();
+            meter.work(length / 4)?;
+            own_array(array, meter)?.items_mut().reverse();
             receiver.clone()
         }
         Method::Sort => {
-            sort(Arc::make_mut(array).items_mut())?;
+            sort(own_array(array, meter)?.items_mut(), meter)?;
             receiver.clone()
         }
         _ => return Ok(None),
@@ -171,14 +181,47 @@ fn change(
     Ok(Some(value.into()))
 }
 
-/// Numbers or texts, equal ones in their order.
-fn sort(items: &mut [Value]) -> Outcome<()> {
-    // Looked at before: an order with exceptions is none.
-    if let Some(first) = items.first() {
-        for item in items.iter() {
-            compare(first, item)?;
+/// The values, to add one: copied if somebody else sees them, and with room.
+fn with_room<'a>(array: &'a mut Arc<Array>, meter: &mut Meter) -> Outcome<&'a mut Vec<Value>> {
+    let items = own_array(array, meter)?.items_mut();
+    if items.len() == items.capacity() {
+        grow(items, meter)?;
+    }
+    Ok(items)
+}
+
+/// Where a value is.
+pub(super) fn position(
+    items: &[Value],
+    wanted: &Value,
+    meter: &mut Meter,
+) -> Outcome<Option<usize>> {
+    for (place, item) in items.iter().enumerate() {
+        meter.work(1)?;
+        if equal(item, wanted, meter)? {
+            return Ok(Some(place));
         }
     }
+    Ok(None)
+}
+
+/// Numbers or texts, equal ones in their order.
+fn sort(items: &mut [Value], meter: &mut Meter) -> Outcome<()> {
+    // Looked at before: an order with exceptions is none.
+    meter.work(items.len())?;
+    let mut bytes = 0;
+    if let Some(first) = items.first() {
+        for item in items.iter() {
+            match (first, item) {
+                (Value::Text(_), Value::Text(text)) => bytes += text.len(),
+                (first, item) => drop(compare(first, item)?),
+            }
+        }
+    }
+    // Each is compared with as many as its number has digits; texts may be alike for long.
+    let rounds = items.len().checked_ilog2().unwrap_or(0) as usize + 1;
+    meter.work((items.len() / 4 + bytes / 64).saturating_mul(rounds))?;
+    meter.ask(8 * items.len())?;
     let is_nan = |value: &Value| matches!(value, Value::Float(number) if number.is_nan());
     items.sort_by(|a, b| match compare(a, b) {
         Ok(Some(order)) => order,

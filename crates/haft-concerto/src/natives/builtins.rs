@@ -1,7 +1,7 @@
 //! Functions without a module (§11).
 
 use super::{Context, MANY, Native, environment, give, text_of, wrong};
-use crate::value::{Map, Value};
+use crate::value::{Items, Map, Value, equal};
 use crate::vm::{Failure, Outcome, Reply, Stop};
 
 pub(super) const ALL: &[Native] = &[
@@ -30,36 +30,36 @@ pub(super) const ALL: &[Native] = &[
             None => format!("expected truthy value, got {}", a[0]),
         }))
     }),
-    Native::new("assert_eq", (2, 2), |_, a| {
-        if a[0] == a[1] {
+    Native::new("assert_eq", (2, 2), |context, a| {
+        if equal(&a[0], &a[1], context.meter())? {
             give(Value::Nil)
         } else {
             Err(failed(format!("{} != {}", a[0], a[1])))
         }
     }),
-    Native::new("assert_ne", (2, 2), |_, a| {
-        if a[0] == a[1] {
+    Native::new("assert_ne", (2, 2), |context, a| {
+        if equal(&a[0], &a[1], context.meter())? {
             Err(failed(format!("{} == {} (expected not equal)", a[0], a[1])))
         } else {
             give(Value::Nil)
         }
     }),
     Native::new("test_emits", (0, 0), |context, _| {
-        let emits = context
-            .machine
-            .emits
-            .iter()
-            .flatten()
-            .map(|(channel, payload)| {
-                Value::record(
-                    "Emit",
-                    vec![
-                        ("channel", Value::from(channel.as_str())),
-                        ("payload", payload.clone()),
-                    ],
-                )
-            });
-        give(Value::array(emits.collect()))
+        let machine = &mut *context.machine;
+        let kept = machine.emits.as_deref().unwrap_or_default();
+        let mut items = Items::with_room(&mut machine.meter, kept.len())?;
+        let emits = kept.iter().map(|(channel, payload)| {
+            Value::record(
+                "Emit",
+                vec![
+                    ("channel", Value::from(channel.as_str())),
+                    ("payload", payload.clone()),
+                ],
+            )
+        });
+        // A shape of its own each.
+        items.extend(emits, 320)?;
+        give(items.array()?)
     }),
     Native::new("ToolError::new", (1, 1), |_, a| {
         give(Value::record("ToolError", vec![("message", a[0].clone())]))
@@ -73,14 +73,15 @@ fn failed(text: String) -> Box<Failure> {
 }
 
 fn say(context: &mut Context<'_>, arguments: &[Value], end: &str) -> Outcome<Reply> {
-    let mut text = String::new();
-    for (place, argument) in arguments.iter().enumerate() {
-        if place > 0 {
-            text.push(' ');
+    let text = context.meter().text(|out| {
+        for (place, argument) in arguments.iter().enumerate() {
+            if place > 0 {
+                out.push(" ")?;
+            }
+            out.show(argument)?;
         }
-        argument.display_into(&mut text);
-    }
-    text.push_str(end);
+        out.push(end)
+    })?;
     context.machine.output.print(&text);
     give(Value::Nil)
 }

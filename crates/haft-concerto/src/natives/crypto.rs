@@ -8,11 +8,15 @@ use super::{Native, count_of, give, md5, text_of};
 use crate::vm::{Fault, Outcome};
 
 pub(super) const ALL: &[Native] = &[
-    Native::new("std::crypto::sha256", (1, 1), |_, a| {
-        give(hex(&Sha256::digest(text_of("sha256", &a[0])?.as_bytes())))
+    Native::new("std::crypto::sha256", (1, 1), |context, a| {
+        let text = text_of("sha256", &a[0])?;
+        context.meter().work(text.len() / 2)?;
+        give(hex(&Sha256::digest(text.as_bytes())))
     }),
-    Native::new("std::crypto::md5", (1, 1), |_, a| {
-        give(hex(&md5::digest(text_of("md5", &a[0])?.as_bytes())))
+    Native::new("std::crypto::md5", (1, 1), |context, a| {
+        let text = text_of("md5", &a[0])?;
+        context.meter().work(text.len() / 2)?;
+        give(hex(&md5::digest(text.as_bytes())))
     }),
     Native::new("std::crypto::uuid", (0, 0), |_, _| {
         let mut bytes = [0; 16];
@@ -27,7 +31,8 @@ pub(super) const ALL: &[Native] = &[
     }),
     Native::new("std::crypto::random_bytes", (1, 1), |context, a| {
         let count = count_of("random_bytes", &a[0])?;
-        context.machine.heap.charge(count.saturating_mul(3))?;
+        context.meter().ask(count.saturating_mul(3))?;
+        context.meter().work(count.saturating_mul(2))?;
         let mut bytes = vec![0; count];
         fill(&mut bytes)?;
         give(hex(&bytes))

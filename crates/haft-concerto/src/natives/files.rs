@@ -7,16 +7,24 @@ use std::path::Path;
 use super::builtins::int;
 use super::{Context, Native, give, refused, text_of};
 use crate::value::Value;
-use crate::vm::{Outcome, Reply};
+use crate::vm::{Meter, Outcome, Reply};
 
 pub(super) const ALL: &[Native] = &[
     Native::new("std::fs::read_file", (1, 1), |context, a| {
-        let limit = context.machine.limits.memory.saturating_mul(1 << 20) as u64;
-        touch(context, &a[0], |path| read(path, limit).map(Value::text))
+        let path = context
+            .machine
+            .permissions
+            .path(text_of("read_file", &a[0])?);
+        let text = match path {
+            Ok(path) => read(context.meter(), &path)?,
+            Err(denied) => Err(denied),
+        };
+        give(Value::result(text.map(Value::text)))
     }),
     Native::new("std::fs::write_file", (2, 2), |context, a| {
         let text = text_of("write_file", &a[1])?;
         touch(context, &a[0], |path| {
+            writable(path)?;
             fs::write(path, text)
                 .map(|()| Value::Nil)
                 .map_err(|error| said(path, &error))
@@ -25,6 +33,7 @@ pub(super) const ALL: &[Native] = &[
     Native::new("std::fs::append_file", (2, 2), |context, a| {
         let text = text_of("append_file", &a[1])?;
         touch(context, &a[0], |path| {
+            writable(path)?;
             OpenOptions::new()
                 .create(true)
                 .append(true)
@@ -70,20 +79,35 @@ pub(super) const ALL: &[Native] = &[
 ];
 
 /// The text of a file. What never ends, or waits for somebody, is not read.
-pub(super) fn read(path: &Path, limit: u64) -> Result<String, String> {
-    let about = path.metadata().map_err(|error| said(path, &error))?;
-    if !about.is_file() {
-        return Err(format!("{}: not a file", path.display()));
+pub(super) fn read(meter: &mut Meter, path: &Path) -> Outcome<Result<String, String>> {
+    let size = match path.metadata() {
+        Ok(about) if about.is_file() => about.len(),
+        Ok(_) => return Ok(Err(format!("{}: not a file", path.display()))),
+        Err(error) => return Ok(Err(said(path, &error))),
+    };
+    let length = usize::try_from(size).unwrap_or(usize::MAX);
+    if meter.room(length).is_err() {
+        let text = format!("{}: larger than the memory limit", path.display());
+        return Ok(Err(text));
     }
-    if about.len() > limit {
-        return Err(format!("{}: larger than the memory limit", path.display()));
+    meter.ask(length)?;
+    meter.read(length)?;
+    // No more than there was, should it grow meanwhile; what the system makes up says no size.
+    let most = if size == 0 { 1 << 20 } else { size };
+    let read = fs::File::open(path).and_then(|file| {
+        let mut text = String::with_capacity(length);
+        file.take(most).read_to_string(&mut text)?;
+        Ok(text)
+    });
+    Ok(read.map_err(|error| said(path, &error)))
+}
+
+/// Whether something can be written here without waiting: a file, or what is not there yet.
+fn writable(path: &Path) -> Result<(), String> {
+    match path.metadata() {
+        Ok(about) if !about.is_file() => Err(format!("{}: not a file", path.display())),
+        _ => Ok(()),
     }
-    let mut text = String::new();
-    let file = fs::File::open(path).map_err(|error| said(path, &error))?;
-    file.take(limit)
-        .read_to_string(&mut text)
-        .map_err(|error| said(path, &error))?;
-    Ok(text)
 }
 
 fn said(path: &Path, error: &std::io::Error) -> String {

@@ -2,7 +2,7 @@
 
 use super::{Context, Native, give, text_of};
 use crate::value::Value;
-use crate::vm::{Effect, HttpRequest, Outcome, Reply};
+use crate::vm::{Effect, Failure, HttpRequest, Outcome, Reply};
 
 pub(super) const ALL: &[Native] = &[
     Native::new("std::http::get", (1, 2), |context, a| {
@@ -43,16 +43,25 @@ fn request(
     }
     let body = match body {
         None | Some(Value::Nil | Value::None) => None,
-        Some(value) => match value.to_json() {
+        Some(value) => match value.write_json(false, context.meter()) {
             Ok(json) => Some(json),
-            Err(error) => return give(Value::result(Err(error.to_string()))),
+            Err(failure) => {
+                return match *failure {
+                    // One that is nested too deep.
+                    Failure::Fault(fault) => give(Value::result(Err(fault.text))),
+                    other => Err(Box::new(other)),
+                };
+            }
         },
     };
     let headers = match headers {
-        Some(Value::Map(map)) => map
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .collect(),
+        Some(Value::Map(map)) => {
+            let mut headers = Vec::new();
+            for (name, value) in map.iter() {
+                headers.push((name.to_string(), context.meter().shown(value)?.into()));
+            }
+            headers
+        }
         _ => Vec::new(),
     };
     Ok(Reply::Effect(Effect::Http(HttpRequest {

@@ -6,23 +6,19 @@ use crate::value::Value;
 use crate::vm::{Fault, Outcome, Reply};
 
 pub(super) const ALL: &[Native] = &[
-    Native::new("std::json::parse", (1, 1), |_, a| {
-        give(Value::result(Value::parse_json(text_of("parse", &a[0])?)))
+    Native::new("std::json::parse", (1, 1), |context, a| {
+        let text = text_of("parse", &a[0])?;
+        give(Value::result(context.meter().parse_json(text)?))
     }),
-    Native::new("std::json::stringify", (1, 1), |_, a| {
-        give(
-            a[0].to_json()
-                .map_err(|error| Fault::type_error(error.to_string()))?,
-        )
+    Native::new("std::json::stringify", (1, 1), |context, a| {
+        give(a[0].write_json(false, context.meter())?)
     }),
-    Native::new("std::json::stringify_pretty", (1, 1), |_, a| {
-        give(
-            a[0].to_json_pretty()
-                .map_err(|error| Fault::type_error(error.to_string()))?,
-        )
+    Native::new("std::json::stringify_pretty", (1, 1), |context, a| {
+        give(a[0].write_json(true, context.meter())?)
     }),
-    Native::new("std::json::is_valid", (1, 1), |_, a| {
+    Native::new("std::json::is_valid", (1, 1), |context, a| {
         let text = text_of("is_valid", &a[0])?;
+        context.meter().work(text.len() / 4)?;
         give(serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok())
     }),
     Native::new("std::json::parse_as", (1, 1), |context, a| {
@@ -32,6 +28,14 @@ pub(super) const ALL: &[Native] = &[
 
 fn parse_as(context: &mut Context<'_>, text: &Value) -> Outcome<Reply> {
     let text = text_of("parse_as", text)?;
+    // The tree that it becomes first: each value of it ends with one of these, or is alone.
+    let ends = text
+        .bytes()
+        .filter(|byte| matches!(byte, b',' | b':' | b']' | b'}'));
+    let values = ends.count();
+    context.meter().work(text.len() / 2)?;
+    let tree = values.saturating_mul(80).saturating_add(text.len());
+    context.meter().ask(tree)?;
     let Some(schema) = context.schema else {
         return Err(Fault::type_error(
             "parse_as needs a schema: `parse_as<S>(text)`",

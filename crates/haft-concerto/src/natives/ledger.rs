@@ -6,8 +6,8 @@ use super::builtins::int;
 use super::methods::argument;
 use super::{Context, array_of};
 use crate::load::Method;
-use crate::value::{Reference, Sizer, Value};
-use crate::vm::{Outcome, Reply};
+use crate::value::{Items, Reference, Sizer, Value};
+use crate::vm::{Machine, Meter, Outcome, Reply};
 
 #[derive(Debug, Clone)]
 struct Entry {
@@ -25,8 +25,7 @@ pub(super) struct LedgerStore {
 impl LedgerStore {
     pub(super) fn measure(&self, sizer: &mut Sizer) {
         for entry in &self.entries {
-            let keys: usize = entry.keys.iter().map(|key| 24 + key.len()).sum();
-            sizer.bytes(80 + entry.identifier.len() + keys);
+            sizer.bytes(80 + entry.bytes());
             sizer.add([&entry.value]);
         }
     }
@@ -35,20 +34,46 @@ impl LedgerStore {
         self.entries.retain(|entry| stays(&entry.value));
     }
 
-    fn find(&mut self, identifier: &str) -> Option<&mut Entry> {
-        self.entries
+    fn find(&mut self, identifier: &str, meter: &mut Meter) -> Outcome<Option<&mut Entry>> {
+        meter.work(self.entries.len())?;
+        Ok(self
+            .entries
             .iter_mut()
-            .find(|entry| entry.identifier == identifier)
+            .find(|entry| entry.identifier == identifier))
     }
 
-    fn select(&self, fits: impl Fn(&Entry) -> bool) -> Value {
-        Value::array(
-            self.entries
-                .iter()
-                .filter(|entry| fits(entry))
-                .map(record)
-                .collect(),
-        )
+    /// The entries that fit; what each comparison costs is for `fits` to charge.
+    fn select(
+        &self,
+        meter: &mut Meter,
+        mut fits: impl FnMut(&Entry, &mut Meter) -> Outcome<bool>,
+    ) -> Outcome<Value> {
+        let mut found = Vec::new();
+        for entry in &self.entries {
+            meter.work(1)?;
+            if fits(entry, meter)? {
+                found.push(entry);
+            }
+        }
+        let mut items = Items::with_room(meter, found.len())?;
+        for entry in found {
+            // With a shape of its own.
+            items.push(record(entry), 400 + entry.bytes())?;
+        }
+        items.array()
+    }
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        let keys: usize = self.keys.iter().map(|key| 24 + key.len()).sum();
+        self.identifier.len() + keys
+    }
+
+    /// Its keys in the form in which they are compared.
+    fn lowered(&self, wanted: &[String], meter: &mut Meter) -> Outcome<Vec<String>> {
+        meter.work(self.bytes() / 2 + wanted.len().saturating_mul(self.keys.len()))?;
+        Ok(self.keys.iter().map(|key| key.to_lowercase()).collect())
     }
 }
 
@@ -81,15 +106,21 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn same(a: &str, b: &str) -> bool {
-    a.to_lowercase() == b.to_lowercase()
+fn keys_of(function: &str, value: &Value, meter: &mut Meter) -> Outcome<Vec<String>> {
+    let mut keys = Vec::new();
+    for key in array_of(function, value)? {
+        let key = meter.shown(key)?;
+        meter.ask(24 + key.len())?;
+        keys.push(key.into());
+    }
+    Ok(keys)
 }
 
-fn keys_of(function: &str, value: &Value) -> Outcome<Vec<String>> {
-    Ok(array_of(function, value)?
-        .iter()
-        .map(Value::to_string)
-        .collect())
+/// Keys that are looked for, in the form in which they are compared.
+fn wanted_keys(function: &str, value: &Value, meter: &mut Meter) -> Outcome<Vec<String>> {
+    let keys = keys_of(function, value, meter)?;
+    meter.work(keys.iter().map(|key| key.len() / 2).sum())?;
+    Ok(keys.iter().map(|key| key.to_lowercase()).collect())
 }
 
 pub(super) fn call(
@@ -98,46 +129,44 @@ pub(super) fn call(
     method: Method,
     arguments: &mut [Value],
 ) -> Outcome<Option<Reply>> {
-    let store = context
-        .machine
-        .stores
-        .ledgers
-        .entry(reference.name.clone())
-        .or_default();
-    let text = |place: usize, name: &str| -> Outcome<String> {
-        Ok(argument(arguments, place, name)?.to_string())
+    let Machine { stores, meter, .. } = &mut *context.machine;
+    let store = stores.ledgers.entry(reference.name.clone()).or_default();
+    let text = |place: usize, name: &str, meter: &mut Meter| -> Outcome<String> {
+        Ok(meter.shown(argument(arguments, place, name)?)?.into())
     };
     let value = match method {
         Method::Insert => {
-            let identifier = text(0, "insert")?;
-            let keys = keys_of("insert", argument(arguments, 1, "insert")?)?;
+            let identifier = text(0, "insert", meter)?;
+            let keys = keys_of("insert", argument(arguments, 1, "insert")?, meter)?;
             let value = argument(arguments, 2, "insert")?.clone();
             let entry = Entry {
                 identifier,
                 keys,
                 value,
             };
-            match store.find(&entry.identifier) {
+            meter.ask(128 + entry.identifier.len())?;
+            match store.find(&entry.identifier, meter)? {
                 Some(old) => *old = entry,
                 None => store.entries.push(entry),
             }
-            context.machine.heap.charge(128)?;
             Value::Nil
         }
         Method::Delete | Method::Remove => {
-            let identifier = text(0, "delete")?;
+            let identifier = text(0, "delete", meter)?;
             let before = store.entries.len();
+            meter.work(before)?;
             store.entries.retain(|entry| entry.identifier != identifier);
             Value::Bool(store.entries.len() < before)
         }
         Method::Update => {
             let value = argument(arguments, 1, "update")?.clone();
-            let found = store.find(&text(0, "update")?);
+            let found = store.find(&text(0, "update", meter)?, meter)?;
             Value::Bool(found.map(|entry| entry.value = value).is_some())
         }
         Method::UpdateKeys => {
-            let keys = keys_of("update_keys", argument(arguments, 1, "update_keys")?)?;
-            let found = store.find(&text(0, "update_keys")?);
+            let keys = argument(arguments, 1, "update_keys")?;
+            let keys = keys_of("update_keys", keys, meter)?;
+            let found = store.find(&text(0, "update_keys", meter)?, meter)?;
             Value::Bool(found.map(|entry| entry.keys = keys).is_some())
         }
         Method::Len => int(store.entries.len()),
@@ -146,51 +175,69 @@ pub(super) fn call(
             store.entries.clear();
             Value::Nil
         }
-        Method::Entries => store.select(|_| true),
-        Method::Identifiers => Value::array(
-            store
-                .entries
-                .iter()
-                .map(|entry| Value::from(entry.identifier.as_str()))
-                .collect(),
-        ),
         Method::Scope => {
-            let name = format!("{}\0{}", reference.name, text(0, "scope")?);
+            let name = format!("{}\0{}", reference.name, text(0, "scope", meter)?);
             Value::Ref(Arc::new(Reference {
                 kind: reference.kind,
                 name: Arc::from(name),
             }))
         }
         Method::Query => Value::Ref(reference.clone()),
+        method => return search(store, method, arguments, meter),
+    };
+    Ok(Some(value.into()))
+}
+
+/// Methods that look at all entries.
+fn search(
+    store: &LedgerStore,
+    method: Method,
+    arguments: &[Value],
+    meter: &mut Meter,
+) -> Outcome<Option<Reply>> {
+    let value = match method {
+        Method::Entries => store.select(meter, |_, _| Ok(true))?,
+        Method::Identifiers => {
+            let mut items = Items::with_room(meter, store.entries.len())?;
+            for entry in &store.entries {
+                items.push_text(&entry.identifier)?;
+            }
+            items.array()?
+        }
         Method::FromIdentifier => {
-            let wanted = words(&text(0, "from_identifier")?);
-            store.select(|entry| {
+            let wanted = meter.shown(argument(arguments, 0, "from_identifier")?)?;
+            meter.work(wanted.len())?;
+            let wanted = words(&wanted);
+            store.select(meter, |entry, meter| {
+                meter.work(entry.identifier.len())?;
                 let there = words(&entry.identifier);
-                !wanted.is_empty() && wanted.iter().all(|word| there.contains(word))
-            })
+                meter.work(wanted.len().saturating_mul(there.len()))?;
+                Ok(!wanted.is_empty() && wanted.iter().all(|word| there.contains(word)))
+            })?
         }
         Method::FromKey => {
-            let wanted = text(0, "from_key")?;
-            store.select(|entry| entry.keys.iter().any(|key| same(key, &wanted)))
+            let wanted = meter.shown(argument(arguments, 0, "from_key")?)?;
+            meter.work(wanted.len() / 2)?;
+            let wanted = [wanted.to_lowercase()];
+            store.select(meter, |entry, meter| {
+                Ok(entry.lowered(&wanted, meter)?.contains(&wanted[0]))
+            })?
         }
         Method::FromAnyKeys => {
-            let wanted = keys_of("from_any_keys", argument(arguments, 0, "from_any_keys")?)?;
-            store.select(|entry| {
-                wanted
-                    .iter()
-                    .any(|wanted| entry.keys.iter().any(|key| same(key, wanted)))
-            })
+            let wanted = argument(arguments, 0, "from_any_keys")?;
+            let wanted = wanted_keys("from_any_keys", wanted, meter)?;
+            store.select(meter, |entry, meter| {
+                let keys = entry.lowered(&wanted, meter)?;
+                Ok(wanted.iter().any(|wanted| keys.contains(wanted)))
+            })?
         }
         Method::FromExactKeys => {
-            let wanted = keys_of(
-                "from_exact_keys",
-                argument(arguments, 0, "from_exact_keys")?,
-            )?;
-            store.select(|entry| {
-                wanted
-                    .iter()
-                    .all(|wanted| entry.keys.iter().any(|key| same(key, wanted)))
-            })
+            let wanted = argument(arguments, 0, "from_exact_keys")?;
+            let wanted = wanted_keys("from_exact_keys", wanted, meter)?;
+            store.select(meter, |entry, meter| {
+                let keys = entry.lowered(&wanted, meter)?;
+                Ok(wanted.iter().all(|wanted| keys.contains(wanted)))
+            })?
         }
         _ => return Ok(None),
     };

@@ -1,14 +1,14 @@
 //! Methods of maps.
 
-use std::sync::Arc;
-
+use super::Context;
 use super::builtins::int;
 use super::methods::argument;
 use crate::load::Method;
-use crate::value::{Text, Value};
-use crate::vm::{Outcome, Reply};
+use crate::value::{Items, Map, Text, Value, own_map};
+use crate::vm::{Meter, Outcome, Reply};
 
 pub(super) fn call(
+    context: &mut Context<'_>,
     receiver: &mut Value,
     method: Method,
     arguments: &mut [Value],
@@ -16,36 +16,42 @@ pub(super) fn call(
     let Value::Map(map) = receiver else {
         return Ok(None);
     };
+    let meter = context.meter();
     let value = match method {
         Method::Len => int(map.len()),
         Method::IsEmpty => Value::Bool(map.is_empty()),
         Method::Has | Method::Contains => {
-            Value::Bool(map.contains(&key(argument(arguments, 0, "has")?)))
+            Value::Bool(map.contains(&key(argument(arguments, 0, "has")?, meter)?))
         }
-        Method::Get => Value::option(map.get(&key(argument(arguments, 0, "get")?)).cloned()),
-        Method::Keys => Value::array(
-            map.iter()
-                .map(|(key, _)| Value::Text(key.clone()))
-                .collect(),
-        ),
-        Method::Values => Value::array(map.iter().map(|(_, value)| value.clone()).collect()),
-        Method::Entries => Value::array(
-            map.iter()
-                .map(|(key, value)| Value::array(vec![Value::Text(key.clone()), value.clone()]))
-                .collect(),
-        ),
+        Method::Get => {
+            let key = key(argument(arguments, 0, "get")?, meter)?;
+            Value::option(map.get(&key).cloned())
+        }
+        Method::Keys => keys(map, meter)?,
+        Method::Values => values(map, meter)?,
+        Method::Entries => {
+            let mut items = Items::with_room(meter, map.len())?;
+            let pairs = map.iter();
+            let pairs = pairs
+                .map(|(key, value)| Value::array(vec![Value::Text(key.clone()), value.clone()]));
+            items.extend(pairs, 72)?;
+            items.array()?
+        }
         Method::Set | Method::Insert => {
-            let key = key(argument(arguments, 0, "set")?);
+            let key = key(argument(arguments, 0, "set")?, meter)?;
             let value = argument(arguments, 1, "set")?.clone();
-            Arc::make_mut(map).insert(key, value);
+            meter.ask(map.growth())?;
+            own_map(map, meter)?.insert(key, value);
             Value::Nil
         }
         Method::Remove => {
-            let key = key(argument(arguments, 0, "remove")?);
-            Value::option(Arc::make_mut(map).remove(&key))
+            let key = key(argument(arguments, 0, "remove")?, meter)?;
+            // Those behind it move up.
+            meter.work(map.len() / 4)?;
+            Value::option(own_map(map, meter)?.remove(&key))
         }
         Method::Clear => {
-            Arc::make_mut(map).clear();
+            *map = std::sync::Arc::default();
             Value::Nil
         }
         _ => return Ok(None),
@@ -53,10 +59,24 @@ pub(super) fn call(
     Ok(Some(value.into()))
 }
 
-/// A key by its display form.
-pub(super) fn key(value: &Value) -> Text {
-    match value {
-        Value::Text(text) => text.clone(),
-        other => Text::from(other.to_string()),
-    }
+/// All keys as an array.
+pub(super) fn keys(map: &Map, meter: &mut Meter) -> Outcome<Value> {
+    let mut items = Items::with_room(meter, map.len())?;
+    items.extend(map.iter().map(|(key, _)| Value::Text(key.clone())), 0)?;
+    items.array()
+}
+
+/// All values as an array.
+pub(super) fn values(map: &Map, meter: &mut Meter) -> Outcome<Value> {
+    let mut items = Items::with_room(meter, map.len())?;
+    items.extend(map.iter().map(|(_, value)| value.clone()), 0)?;
+    items.array()
+}
+
+/// A key by its display form, whole.
+pub(super) fn key(value: &Value, meter: &mut Meter) -> Outcome<Text> {
+    let key = meter.shown(value)?;
+    // It is hashed.
+    meter.read(key.len())?;
+    Ok(key)
 }

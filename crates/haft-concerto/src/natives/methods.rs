@@ -19,7 +19,7 @@ pub(crate) fn call_method(
     let reply = match receiver {
         Value::Text(value) => text::call(context, value, method, arguments)?,
         Value::Array(_) => array::call(context, receiver, method, arguments)?,
-        Value::Map(_) => map::call(receiver, method, arguments)?,
+        Value::Map(_) => map::call(context, receiver, method, arguments)?,
         Value::Range(range) => match method {
             crate::load::Method::Len => Some(Value::Int(range.len()).into()),
             crate::load::Method::IsEmpty => Some(Value::Bool(range.is_empty()).into()),
@@ -27,7 +27,7 @@ pub(crate) fn call_method(
         },
         Value::Some(_) | Value::None => option::call_option(receiver, method, arguments)?,
         Value::Ok(_) | Value::Err(_) => option::call_result(receiver, method, arguments)?,
-        Value::Struct(_) => collections::call(receiver, method, arguments)?,
+        Value::Struct(_) => collections::call(context, receiver, method, arguments)?,
         Value::Ref(reference) => match reference.kind {
             RefKind::HashMap => {
                 stores::call_hashmap(context, &reference.name.clone(), method, arguments)?
@@ -37,12 +37,13 @@ pub(crate) fn call_method(
             }
             RefKind::Ledger => ledger::call(context, &reference.clone(), method, arguments)?,
             RefKind::Model | RefKind::Agent => {
-                models::call(&reference.clone(), None, site, method, arguments)?
+                models::call(context, &reference.clone(), None, site, method, arguments)?
             }
             RefKind::Pipeline => models::run_pipeline(context, &reference.name, method, arguments),
             RefKind::Schema | RefKind::Tool | RefKind::Mcp => None,
         },
         Value::Builder(builder) => models::call(
+            context,
             &builder.target.clone(),
             Some(builder),
             site,

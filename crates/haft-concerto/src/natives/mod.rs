@@ -33,7 +33,7 @@ pub use stores::{Message, Stores};
 pub(crate) use methods::call_method;
 
 use crate::value::Value;
-use crate::vm::{Fault, FaultKind, Machine, Outcome, Reply};
+use crate::vm::{Fault, FaultKind, Machine, Meter, Outcome, Reply};
 
 /// A built-in function.
 pub struct Native {
@@ -55,6 +55,26 @@ pub(crate) struct Context<'a> {
     pub(crate) machine: &'a mut Machine,
     /// The schema of `parse_as` and of calls of models.
     pub(crate) schema: Option<&'a str>,
+}
+
+impl Context<'_> {
+    /// What is charged and asked.
+    fn meter(&mut self) -> &mut Meter {
+        &mut self.machine.meter
+    }
+
+    /// An argument that must be text, and that will be read to its end.
+    fn read<'v>(&mut self, function: &str, value: &'v Value) -> Outcome<&'v str> {
+        let text = text_of(function, value)?;
+        self.meter().read(text.len())?;
+        Ok(text)
+    }
+
+    /// A copy of a part of a text.
+    fn part(&mut self, text: &str) -> Outcome<Value> {
+        self.meter().ask(text.len())?;
+        Ok(Value::from(text))
+    }
 }
 
 /// Any number of arguments.

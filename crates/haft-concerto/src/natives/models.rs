@@ -9,6 +9,7 @@ use crate::value::{Builder, RefKind, Reference, Value};
 use crate::vm::{Effect, Fault, ModelCall, Outcome, Reply};
 
 pub(super) fn call(
+    context: &mut Context<'_>,
     target: &Arc<Reference>,
     builder: Option<&Arc<Builder>>,
     site: &CallSite,
@@ -21,10 +22,12 @@ pub(super) fn call(
                 "execute_with_schema needs a schema: `execute_with_schema<S>(prompt)`",
             ));
         }
+        let prompt = argument(arguments, 0, &site.name)?;
+        let prompt = context.meter().shown(prompt)?;
         let call = ModelCall {
             model: target.name.clone(),
             method: site.name.clone(),
-            prompt: argument(arguments, 0, &site.name)?.to_string(),
+            prompt: prompt.into(),
             schema: site
                 .schema
                 .clone()
@@ -67,7 +70,10 @@ pub(super) fn call(
         }
         Method::WithoutTools => changed.without_tools = true,
         Method::WithContext if target.kind == RefKind::Agent => {
-            changed.context = Some(argument(arguments, 0, "with_context")?.clone());
+            let value = argument(arguments, 0, "with_context")?;
+            // Whoever sends it has no meter.
+            context.meter().extent(value)?;
+            changed.context = Some(value.clone());
         }
         _ => return Ok(None),
     }

@@ -3,11 +3,12 @@
 use super::builtins::int;
 use super::{Native, give, text_of, wrong};
 use crate::value::{Map, Value};
-use crate::vm::Outcome;
+use crate::vm::{Meter, Outcome};
 
 pub(super) const ALL: &[Native] = &[
-    Native::new("std::prompt::template", (2, 2), |_, a| {
-        give(fill(text_of("template", &a[0])?, Some(map_of(&a[1])?)))
+    Native::new("std::prompt::template", (2, 2), |context, a| {
+        let text = context.read("template", &a[0])?;
+        give(fill(context.meter(), text, Some(map_of(&a[1])?))?)
     }),
     Native::new("std::prompt::from_file", (1, 2), |context, a| {
         let map = a.get(1).map(map_of).transpose()?;
@@ -15,14 +16,21 @@ pub(super) const ALL: &[Native] = &[
             .machine
             .permissions
             .path(text_of("from_file", &a[0])?);
-        let limit = context.machine.limits.memory.saturating_mul(1 << 20) as u64;
-        let text = path.and_then(|path| super::files::read(&path, limit));
-        give(Value::result(
-            text.map(|text| Value::text(fill(&text, map))),
-        ))
+        let meter = context.meter();
+        let text = match path {
+            Ok(path) => super::files::read(meter, &path)?,
+            Err(denied) => Err(denied),
+        };
+        let text = match text {
+            Ok(text) => text,
+            Err(error) => return give(Value::result(Err(error))),
+        };
+        give(Value::ok(fill(meter, &text, map)?.into()))
     }),
-    Native::new("std::prompt::count_tokens", (1, 1), |_, a| {
-        let words = text_of("count_tokens", &a[0])?.split_whitespace().count();
+    Native::new("std::prompt::count_tokens", (1, 1), |context, a| {
+        let text = text_of("count_tokens", &a[0])?;
+        context.meter().work(text.len() / 4)?;
+        let words = text.split_whitespace().count();
         give(int((words * 4).div_ceil(3)))
     }),
 ];
@@ -35,25 +43,23 @@ fn map_of(value: &Value) -> Outcome<&Map> {
 }
 
 /// Replaces `${key}`; what is put in is not looked at again.
-fn fill(text: &str, map: Option<&Map>) -> String {
-    let Some(map) = map else {
-        return text.to_owned();
-    };
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find("${") {
-        let (before, after) = rest.split_at(start);
-        out.push_str(before);
-        let Some(end) = after.find('}') else {
-            out.push_str(after);
-            return out;
-        };
-        match map.get(after[2..end].trim()) {
-            Some(value) => value.display_into(&mut out),
-            None => out.push_str(&after[..=end]),
+fn fill(meter: &mut Meter, text: &str, map: Option<&Map>) -> Outcome<String> {
+    meter.text(|out| {
+        let mut rest = text;
+        while let Some(map) = map
+            && let Some(start) = rest.find("${")
+        {
+            let (before, after) = rest.split_at(start);
+            out.push(before)?;
+            let Some(end) = after.find('}') else {
+                return out.push(after);
+            };
+            match map.get(after[2..end].trim()) {
+                Some(value) => out.show(value)?,
+                None => out.push(&after[..=end])?,
+            }
+            rest = &after[end + 1..];
         }
-        rest = &after[end + 1..];
-    }
-    out.push_str(rest);
-    out
+        out.push(rest)
+    })
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::Context;
 use super::builtins::int;
 use super::ledger::LedgerStore;
-use super::map::key;
+use super::map::{key, keys, values};
 use super::methods::argument;
 use crate::ir;
 use crate::load::Method;
-use crate::value::{Map, Sizer, Value};
-use crate::vm::{Each, Outcome, Reply};
+use crate::value::{Items, Map, Sizer, Value};
+use crate::vm::{Each, Machine, Meter, Outcome, Reply};
 
 /// A message of a memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +119,7 @@ impl Stores {
     pub(crate) fn measure(&self, sizer: &mut Sizer) {
         for map in self.hashmaps.values() {
             sizer.bytes(64 * map.capacity());
+            sizer.texts(map.iter().map(|(key, _)| key));
             sizer.add(map.iter().map(|(_, value)| value));
         }
         for memory in self.memories.values() {
@@ -140,42 +141,40 @@ pub(super) fn call_hashmap(
     method: Method,
     arguments: &mut [Value],
 ) -> Outcome<Option<Reply>> {
-    let store = context
-        .machine
-        .stores
-        .hashmaps
-        .entry(name.clone())
-        .or_default();
+    let Machine { stores, meter, .. } = &mut *context.machine;
+    let store = stores.hashmaps.entry(name.clone()).or_default();
     let value = match method {
         Method::Set => {
-            let key = key(argument(arguments, 0, "set")?);
+            let key = key(argument(arguments, 0, "set")?, meter)?;
             let value = argument(arguments, 1, "set")?.clone();
-            let size = 64 + key.len();
+            meter.ask(store.growth().saturating_add(key.len()))?;
             store.insert(key, value);
-            context.machine.heap.charge(size)?;
             Value::Nil
         }
-        Method::Get => Value::option(store.get(&key(argument(arguments, 0, "get")?)).cloned()),
-        Method::Has => Value::Bool(store.contains(&key(argument(arguments, 0, "has")?))),
+        Method::Get => {
+            let key = key(argument(arguments, 0, "get")?, meter)?;
+            Value::option(store.get(&key).cloned())
+        }
+        Method::Has => Value::Bool(store.contains(&key(argument(arguments, 0, "has")?, meter)?)),
         Method::Delete | Method::Remove => {
-            store.remove(&key(argument(arguments, 0, "delete")?));
+            let key = key(argument(arguments, 0, "delete")?, meter)?;
+            // Those behind it move up.
+            meter.work(store.len() / 4)?;
+            store.remove(&key);
             Value::Nil
         }
         Method::Len => int(store.len()),
         Method::IsEmpty => Value::Bool(store.is_empty()),
-        Method::Keys => Value::array(
-            store
-                .iter()
-                .map(|(key, _)| Value::Text(key.clone()))
-                .collect(),
-        ),
-        Method::Values => Value::array(store.iter().map(|(_, value)| value.clone()).collect()),
+        Method::Keys => keys(store, meter)?,
+        Method::Values => values(store, meter)?,
         Method::Clear => {
             store.clear();
             Value::Nil
         }
         Method::Query => {
             let function = argument(arguments, 0, "query")?.clone();
+            // Keys and values.
+            meter.copy(2 * store.len())?;
             let (keys, values) = store
                 .iter()
                 .map(|(key, value)| (key.clone(), value.clone()))
@@ -197,27 +196,42 @@ fn message(message: &Message) -> Value {
     )
 }
 
+/// Messages as an array; each is copied.
+fn messages<'m>(
+    all: impl ExactSizeIterator<Item = &'m Message>,
+    meter: &mut Meter,
+) -> Outcome<Value> {
+    let mut items = Items::with_room(meter, all.len())?;
+    for one in all {
+        // With a shape of its own.
+        let bytes = 320 + one.role.len() + one.content.len();
+        items.push(message(one), bytes)?;
+    }
+    items.array()
+}
+
 pub(super) fn call_memory(
     context: &mut Context<'_>,
     name: &Arc<str>,
     method: Method,
     arguments: &mut [Value],
 ) -> Outcome<Option<Reply>> {
-    let stores = &mut context.machine.stores;
+    let Machine { stores, meter, .. } = &mut *context.machine;
     let value = match method {
         Method::Append => {
-            let role = argument(arguments, 0, "append")?.to_string();
-            let message = argument(arguments, 1, "append")?.to_string();
-            let size = 64 + message.len();
+            let role = meter.shown(argument(arguments, 0, "append")?)?;
+            let message = meter.shown(argument(arguments, 1, "append")?)?;
+            let size = 64 + role.len() + message.len();
+            meter.ask(size)?;
+            meter.read(size)?;
             stores.append(name, &role, &message);
-            context.machine.heap.charge(size)?;
             Value::Nil
         }
-        Method::Messages => Value::array(stores.messages(name).map(message).collect()),
+        Method::Messages => messages(stores.messages(name), meter)?,
         Method::Last => {
             let count = super::count_of("last", argument(arguments, 0, "last")?)?;
             let skip = stores.messages(name).len().saturating_sub(count);
-            Value::array(stores.messages(name).skip(skip).map(message).collect())
+            messages(stores.messages(name).skip(skip), meter)?
         }
         Method::Len => int(stores.messages(name).len()),
         Method::IsEmpty => Value::Bool(stores.messages(name).len() == 0),

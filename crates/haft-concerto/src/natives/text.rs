@@ -4,7 +4,7 @@ use super::builtins::int;
 use super::methods::argument;
 use super::{Context, int_of, string, text_of};
 use crate::load::Method;
-use crate::value::{Text, Value};
+use crate::value::{Items, Text, Value};
 use crate::vm::{Outcome, Reply};
 
 pub(super) fn call(
@@ -16,29 +16,60 @@ pub(super) fn call(
     let other = |name: &str, place: usize| -> Outcome<&str> {
         text_of(name, argument(arguments, place, name)?)
     };
+    let meter = context.meter();
     let value = match method {
         Method::Len => int(text.len()),
         Method::IsEmpty => Value::Bool(text.is_empty()),
-        Method::Contains => Value::Bool(text.contains(other("contains", 0)?)),
-        Method::StartsWith => Value::Bool(text.starts_with(other("starts_with", 0)?)),
-        Method::EndsWith => Value::Bool(text.ends_with(other("ends_with", 0)?)),
-        Method::Trim => Value::from(text.trim()),
-        Method::ToUppercase | Method::ToUpper => Value::text(text.to_uppercase()),
-        Method::ToLowercase | Method::ToLower => Value::text(text.to_lowercase()),
-        Method::Replace => {
-            let (from, to) = (other("replace", 0)?, other("replace", 1)?);
-            return string::replace(context, text, from, to).map(Some);
+        Method::Contains => {
+            let other = other("contains", 0)?;
+            meter.read(text.len() + other.len())?;
+            Value::Bool(text.contains(other))
         }
-        Method::Split => string::split(text, other("split", 0)?),
-        Method::Lines => Value::array(text.lines().map(Value::from).collect()),
-        Method::Chars => Value::array(text.chars().map(|c| Value::Text(c.into())).collect()),
-        Method::Reverse => Value::text(text.chars().rev().collect::<String>()),
+        Method::StartsWith => {
+            let other = other("starts_with", 0)?;
+            meter.read(other.len())?;
+            Value::Bool(text.starts_with(other))
+        }
+        Method::EndsWith => {
+            let other = other("ends_with", 0)?;
+            meter.read(other.len())?;
+            Value::Bool(text.ends_with(other))
+        }
+        Method::Trim => {
+            meter.read(text.len())?;
+            context.part(text.trim())?
+        }
+        Method::ToUppercase | Method::ToUpper => string::to_upper(meter, text)?.into(),
+        Method::ToLowercase | Method::ToLower => string::to_lower(meter, text)?.into(),
+        Method::Replace => {
+            string::replace(meter, text, other("replace", 0)?, other("replace", 1)?)?.into()
+        }
+        Method::Split => {
+            meter.read(text.len())?;
+            string::split(meter, text, other("split", 0)?)?
+        }
+        Method::Lines => {
+            meter.read(text.len())?;
+            let mut items = Items::new(meter);
+            for line in text.lines() {
+                items.push_text(line)?;
+            }
+            items.array()?
+        }
+        Method::Chars => string::split(meter, text, "")?,
+        Method::Reverse => string::reverse(meter, text)?.into(),
         Method::Repeat => {
             let count = int_of("repeat", argument(arguments, 0, "repeat")?)?;
-            return string::repeat(context, text, count).map(Some);
+            string::repeat(meter, text, count)?.into()
         }
-        Method::ParseInt => string::parse_int(text),
-        Method::ParseFloat => string::parse_float(text),
+        Method::ParseInt => {
+            meter.read(text.len())?;
+            string::parse_int(text)
+        }
+        Method::ParseFloat => {
+            meter.read(text.len())?;
+            string::parse_float(text)
+        }
         _ => return Ok(None),
     };
     Ok(Some(value.into()))

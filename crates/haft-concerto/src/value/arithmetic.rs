@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::Value;
-use crate::vm::{Fault, Outcome};
+use crate::vm::{Fault, Meter, Outcome};
 
 /// An operator with two operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,23 +40,24 @@ impl Binary {
 
     /// `a op b`. Takes the operands, so that text which nobody else sees is appended to in place.
     #[allow(clippy::cast_precision_loss)] // the nearest double
-    pub(crate) fn apply(self, a: Value, b: Value) -> Outcome<Value> {
+    pub(crate) fn apply(self, a: Value, b: Value, meter: &mut Meter) -> Outcome<Value> {
         match (a, b) {
             (Value::Int(a), Value::Int(b)) => self.ints(a, b).map(Value::Int),
             (Value::Float(a), Value::Float(b)) => Ok(self.floats(a, b)),
             (Value::Int(a), Value::Float(b)) => Ok(self.floats(a as f64, b)),
             (Value::Float(a), Value::Int(b)) => Ok(self.floats(a, b as f64)),
             (Value::Text(mut a), b) if self == Self::Add => {
-                match b {
-                    Value::Text(b) => a.push_str(&b),
-                    b => a.push_str(&b.to_string()),
-                }
+                let more = meter.shown(&b)?;
+                let copied = a.growth(more.len());
+                meter.work(copied / 64)?;
+                meter.charge(copied + more.len())?;
+                a.push_str(&more);
                 Ok(Value::Text(a))
             }
             (a, Value::Text(b)) if self == Self::Add => {
-                let mut text = a.to_string();
+                let mut text = meter.shown(&a)?;
                 text.push_str(&b);
-                Ok(Value::text(text))
+                Ok(Value::Text(text))
             }
             (a, b) => Err(Fault::type_error(format!(
                 "cannot apply `{}` to {} and {}",
@@ -108,6 +109,18 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Outcome<Option<Ordering>> {
             )));
         }
     })
+}
+
+/// The same, of a program's values: long texts take long.
+pub(crate) fn compare_metered(
+    a: &Value,
+    b: &Value,
+    meter: &mut Meter,
+) -> Outcome<Option<Ordering>> {
+    if let (Value::Text(a), Value::Text(b)) = (a, b) {
+        meter.work(a.len().min(b.len()) / 64)?;
+    }
+    compare(a, b)
 }
 
 /// An Int beside a Float, without rounding either: large Ints have no Float of their own.

@@ -1,18 +1,21 @@
 //! Values from and to JSON (§4): members in ascending order of their keys both ways.
 
-use std::fmt::Write;
-
 use serde_json::Value as Json;
 use thiserror::Error;
 
+use super::build::{Sink, Writer};
 use super::{Map, Value};
+use crate::vm::{Failure, Fault, Meter, Outcome};
 
 /// How deep JSON is written.
 const DEPTH: usize = 128;
 
-/// How long it becomes: a value that is shared within itself may be much longer than it takes in
-/// memory.
-const LONGEST: usize = 256 << 20;
+/// How long it becomes where nobody meters it: a value that is shared within itself may be much longer
+/// than it takes in memory.
+const LONGEST: usize = 64 << 20;
+
+/// How much text is escaped at once.
+const PIECE: usize = 16 << 10;
 
 /// Why a value has no JSON.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
@@ -52,33 +55,26 @@ impl Value {
         }
     }
 
-    /// The value of a JSON text.
-    pub fn parse_json(text: &str) -> Result<Value, String> {
-        serde_json::from_str::<Json>(text)
-            .map(|json| Value::from_json(&json))
-            .map_err(|error| format!("invalid JSON: {error}"))
-    }
-
-    /// JSON without blanks.
+    /// JSON without blanks, for hosts; that of a program is metered.
     pub fn to_json(&self) -> Result<String, JsonError> {
-        let mut out = String::new();
-        Writer {
+        let mut out = Plain(String::new());
+        let mut form = Form {
             out: &mut out,
             pretty: false,
-        }
-        .value(self, 0)?;
-        Ok(out)
+        };
+        form.value(self, 0)?;
+        Ok(out.0)
     }
 
-    /// JSON over lines, with two blanks per level.
-    pub fn to_json_pretty(&self) -> Result<String, JsonError> {
-        let mut out = String::new();
-        Writer {
+    /// JSON, over lines with two blanks per level if it shall be pretty.
+    pub(crate) fn write_json(&self, pretty: bool, meter: &mut Meter) -> Outcome<String> {
+        let mut out = Writer::new(meter);
+        let mut form = Form {
             out: &mut out,
-            pretty: true,
-        }
-        .value(self, 0)?;
-        Ok(out)
+            pretty,
+        };
+        form.value(self, 0)?;
+        out.finish()
     }
 
     /// What a tool's result is for a model (§9.1): `Ok` and `Some` are what they hold.
@@ -90,34 +86,55 @@ impl Value {
     }
 }
 
-struct Writer<'a> {
-    out: &'a mut String,
+impl From<JsonError> for Box<Failure> {
+    fn from(error: JsonError) -> Self {
+        Fault::type_error(error.to_string())
+    }
+}
+
+/// Text that nobody meters.
+struct Plain(String);
+
+impl Sink for Plain {
+    type Stop = JsonError;
+
+    fn put(&mut self, text: &str) -> Result<(), JsonError> {
+        if self.0.len() + text.len() > LONGEST {
+            return Err(JsonError::Size);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), JsonError> {
+        Ok(())
+    }
+}
+
+struct Form<'a, S> {
+    out: &'a mut S,
     pretty: bool,
 }
 
-impl Writer<'_> {
-    fn value(&mut self, value: &Value, depth: usize) -> Result<(), JsonError> {
+impl<S: Sink<Stop: From<JsonError>>> Form<'_, S> {
+    fn value(&mut self, value: &Value, depth: usize) -> Result<(), S::Stop> {
         if depth > DEPTH {
-            return Err(JsonError::Depth);
+            return Err(JsonError::Depth.into());
         }
-        if self.out.len() > LONGEST {
-            return Err(JsonError::Size);
-        }
+        self.out.step()?;
         match value {
-            Value::Nil | Value::None | Value::Absent => self.out.push_str("null"),
-            Value::Bool(value) => self.out.push_str(if *value { "true" } else { "false" }),
-            // Writing to a String does not fail.
-            Value::Int(value) => {
-                let _ = write!(self.out, "{value}");
-            }
-            Value::Float(value) => self.out.push_str(&Json::from(*value).to_string()),
+            Value::Nil | Value::None | Value::Absent => self.out.put("null"),
+            Value::Bool(true) => self.out.put("true"),
+            Value::Bool(false) => self.out.put("false"),
+            Value::Int(value) => self.out.put(&value.to_string()),
+            Value::Float(value) => self.out.put(&Json::from(*value).to_string()),
             Value::Text(text) => self.text(text),
-            Value::Array(array) => self.list(array.items(), depth)?,
+            Value::Array(array) => self.list(array.items(), depth),
             Value::Map(map) => {
-                self.object(map.iter().map(|(key, value)| (key.as_str(), value)), depth)?;
+                self.object(map.iter().map(|(key, value)| (key.as_str(), value)), depth)
             }
             Value::Struct(object) => {
-                self.object(object.fields().map(|(name, value)| (&**name, value)), depth)?;
+                self.object(object.fields().map(|(name, value)| (&**name, value)), depth)
             }
             Value::Enum(object) => {
                 let def = object.def();
@@ -129,19 +146,19 @@ impl Writer<'_> {
                             .zip(object.values().iter().cloned())
                             .collect(),
                     );
-                    self.object(std::iter::once((&*def.name, &inner)), depth)?;
+                    self.object(std::iter::once((&*def.name, &inner)), depth)
                 } else if let [one] = object.values() {
-                    self.object(std::iter::once((&*def.name, one)), depth)?;
+                    self.object(std::iter::once((&*def.name, one)), depth)
                 } else if object.values().is_empty() {
-                    self.text(&def.name);
+                    self.text(&def.name)
                 } else {
                     let inner = Value::array(object.values().to_vec());
-                    self.object(std::iter::once((&*def.name, &inner)), depth)?;
+                    self.object(std::iter::once((&*def.name, &inner)), depth)
                 }
             }
-            Value::Ok(inner) => self.object(std::iter::once(("Ok", inner.get())), depth)?,
-            Value::Err(inner) => self.object(std::iter::once(("Err", inner.get())), depth)?,
-            Value::Some(inner) => self.object(std::iter::once(("Some", inner.get())), depth)?,
+            Value::Ok(inner) => self.object(std::iter::once(("Ok", inner.get())), depth),
+            Value::Err(inner) => self.object(std::iter::once(("Err", inner.get())), depth),
+            Value::Some(inner) => self.object(std::iter::once(("Some", inner.get())), depth),
             Value::Range(_)
             | Value::Function(_)
             | Value::Native(_)
@@ -149,58 +166,67 @@ impl Writer<'_> {
             | Value::Builder(_)
             | Value::Iter(_) => self.text(&value.to_string()),
         }
-        Ok(())
     }
 
-    fn text(&mut self, text: &str) {
-        self.out.push_str(&Json::from(text).to_string());
+    /// Text in quotes. Each character is escaped by itself, so that it goes piece by piece.
+    fn text(&mut self, text: &str) -> Result<(), S::Stop> {
+        self.out.put("\"")?;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, more) = rest.split_at(rest.floor_char_boundary(PIECE));
+            let quoted = Json::from(piece).to_string();
+            self.out.put(&quoted[1..quoted.len() - 1])?;
+            rest = more;
+        }
+        self.out.put("\"")
     }
 
-    fn list(&mut self, items: &[Value], depth: usize) -> Result<(), JsonError> {
-        self.out.push('[');
+    fn list(&mut self, items: &[Value], depth: usize) -> Result<(), S::Stop> {
+        self.out.put("[")?;
         for (place, item) in items.iter().enumerate() {
             if place > 0 {
-                self.out.push(',');
+                self.out.put(",")?;
             }
-            self.line(depth + 1);
+            self.line(depth + 1)?;
             self.value(item, depth + 1)?;
         }
         if !items.is_empty() {
-            self.line(depth);
+            self.line(depth)?;
         }
-        self.out.push(']');
-        Ok(())
+        self.out.put("]")
     }
 
     fn object<'v>(
         &mut self,
         members: impl Iterator<Item = (&'v str, &'v Value)>,
         depth: usize,
-    ) -> Result<(), JsonError> {
+    ) -> Result<(), S::Stop> {
         let mut members: Vec<_> = members.collect();
         members.sort_by_key(|(key, _)| *key);
-        self.out.push('{');
+        self.out.put("{")?;
         for (place, (key, value)) in members.iter().enumerate() {
             if place > 0 {
-                self.out.push(',');
+                self.out.put(",")?;
             }
-            self.line(depth + 1);
-            self.text(key);
-            self.out.push_str(if self.pretty { ": " } else { ":" });
+            self.line(depth + 1)?;
+            self.text(key)?;
+            self.out.put(if self.pretty { ": " } else { ":" })?;
             self.value(value, depth + 1)?;
         }
         if !members.is_empty() {
-            self.line(depth);
+            self.line(depth)?;
         }
-        self.out.push('}');
-        Ok(())
+        self.out.put("}")
     }
 
     /// A new line of the pretty form.
-    fn line(&mut self, depth: usize) {
+    fn line(&mut self, depth: usize) -> Result<(), S::Stop> {
         if self.pretty {
-            self.out.push('\n');
-            self.out.extend(std::iter::repeat_n("  ", depth));
+            self.out.put("\n")?;
+            for _ in 0..depth {
+                self.out.put("  ")?;
+            }
         }
+        Ok(())
     }
 }

@@ -82,6 +82,15 @@ impl Map {
         self.entries.drain(..).map(|(_, value)| value)
     }
 
+    /// What one more entry takes: much where the table must grow for it.
+    pub(crate) fn growth(&self) -> usize {
+        if self.len() < self.entries.capacity() {
+            16
+        } else {
+            64 + 48 * self.entries.capacity()
+        }
+    }
+
     /// How much memory its table has.
     pub(crate) fn capacity(&self) -> usize {
         self.entries.capacity()

@@ -7,17 +7,21 @@
 
 mod arithmetic;
 mod array;
+mod build;
 mod cast;
 mod display;
 mod equal;
+mod hash;
 mod index;
 mod json;
 mod map;
 mod object;
+mod parse;
 mod reference;
 mod size;
 mod text;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use array::{Array, Boxed};
@@ -28,8 +32,14 @@ pub use reference::{Builder, Closure, Range, RefKind, Reference};
 pub use size::Sizer;
 pub use text::Text;
 
-pub(crate) use arithmetic::{Binary, compare};
-pub(crate) use index::{get_field, get_index, set_field, set_index, slice_from};
+pub(crate) use arithmetic::{Binary, compare, compare_metered};
+pub(crate) use build::{Items, Writer};
+pub(crate) use equal::equal;
+pub(crate) use hash::Unique;
+pub(crate) use index::{
+    get_field, get_index, grow, own_array, own_map, set_field, set_index, slice_from,
+};
+pub(crate) use text::brief;
 
 use crate::natives::Native;
 use crate::vm::Iter;
@@ -171,8 +181,13 @@ impl Value {
 
     /// Whether it is a function of the program, or holds one.
     pub(crate) fn holds_function(&self) -> bool {
+        // What is shared is looked at once.
+        let mut seen = HashSet::new();
         let mut open = vec![self];
         while let Some(value) = open.pop() {
+            if value.shared().is_some_and(|place| !seen.insert(place)) {
+                continue;
+            }
             match value {
                 Self::Function(_) | Self::Builder(_) => return true,
                 Self::Array(array) => open.extend(array.items()),
@@ -184,6 +199,21 @@ impl Value {
             }
         }
         false
+    }
+
+    /// Where it lies, if others may refer to it as well.
+    fn shared(&self) -> Option<usize> {
+        fn place<T>(value: &Arc<T>) -> Option<usize> {
+            (Arc::strong_count(value) > 1).then(|| Arc::as_ptr(value).cast::<u8>() as usize)
+        }
+        match self {
+            Self::Array(array) => place(array),
+            Self::Map(map) => place(map),
+            Self::Struct(object) => place(object),
+            Self::Enum(object) => place(object),
+            Self::Ok(inner) | Self::Err(inner) | Self::Some(inner) => place(inner),
+            _ => None,
+        }
     }
 
     /// The text, if it is one.

@@ -36,22 +36,27 @@ pub struct Range {
 }
 
 impl Range {
-    /// The first number, and the one after the last. An open beginning is 0, an open end has no end
-    /// (and the largest number ends a loop over it).
-    pub fn bounds(&self) -> (i64, i64) {
+    /// The first number and the last; none if it holds none. An open beginning is 0; an open end has no
+    /// end, but the largest number ends a loop over it.
+    pub fn bounds(&self) -> Option<(i64, i64)> {
         let from = self.from.unwrap_or(0);
-        let to = match (self.to, self.inclusive) {
+        let last = match (self.to, self.inclusive) {
             (None, _) => i64::MAX,
-            (Some(to), false) => to,
-            (Some(to), true) => to.saturating_add(1),
+            (Some(to), true) => to,
+            (Some(to), false) => to.checked_sub(1)?,
         };
-        (from, to)
+        (from <= last).then_some((from, last))
     }
 
-    /// How many numbers it holds.
+    /// How many numbers it holds; `u64::MAX` also if it is all of them, which are one more.
+    pub fn count(&self) -> u64 {
+        let count = |(from, last): (i64, i64)| last.abs_diff(from).saturating_add(1);
+        self.bounds().map_or(0, count)
+    }
+
+    /// How many numbers it holds, as far as an Int can say it.
     pub fn len(&self) -> i64 {
-        let (from, to) = self.bounds();
-        to.saturating_sub(from).max(0)
+        i64::try_from(self.count()).unwrap_or(i64::MAX)
     }
 
     /// Whether it holds none.

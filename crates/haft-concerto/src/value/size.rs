@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::Value;
+use super::{Map, Text, Value};
+use crate::vm::Iter;
 
 /// Adds up what values hold; what is shared counts once.
 #[derive(Debug, Default)]
@@ -29,6 +30,13 @@ impl Sizer {
         }
     }
 
+    /// Adds texts that are no values.
+    pub(crate) fn texts<'a>(&mut self, texts: impl IntoIterator<Item = &'a Text>) {
+        for (place, size) in texts.into_iter().filter_map(Text::heap) {
+            self.first(place as usize, size);
+        }
+    }
+
     /// Adds bytes that are not behind a value.
     pub fn bytes(&mut self, bytes: usize) {
         self.total = self.total.saturating_add(bytes);
@@ -47,16 +55,7 @@ impl Sizer {
                     self.list(array.items(), open);
                 }
             }
-            Value::Map(map) => {
-                if self.shared(map, 80 + 48 * map.capacity()) {
-                    for (key, value) in map.iter() {
-                        if let Some((place, size)) = key.heap() {
-                            self.first(place as usize, size);
-                        }
-                        open.push(value);
-                    }
-                }
-            }
+            Value::Map(map) => self.map(map, open),
             Value::Struct(object) => {
                 if self.shared(object, 48 + 16 * object.values().len()) {
                     self.list(object.values(), open);
@@ -77,7 +76,45 @@ impl Sizer {
                     self.list(&closure.captures, open);
                 }
             }
+            Value::Builder(builder) => {
+                if self.shared(builder, 96 + 8 * builder.tools.len()) {
+                    open.extend(&builder.context);
+                }
+            }
+            Value::Iter(iter) => {
+                self.bytes(48);
+                self.course(iter, open);
+            }
             _ => {}
+        }
+    }
+
+    /// What a loop goes over, which may be nobody else's any more.
+    fn course<'a>(&mut self, iter: &'a Iter, open: &mut Vec<&'a Value>) {
+        match iter {
+            Iter::Range(..) => {}
+            Iter::Array(array, _) => {
+                if self.shared(array, 40 + 16 * array.items().len()) {
+                    self.list(array.items(), open);
+                }
+            }
+            Iter::Map(map, _) => self.map(map, open),
+            Iter::Text(text, _) => {
+                if let Some((place, size)) = text.heap() {
+                    self.first(place as usize, size);
+                }
+            }
+        }
+    }
+
+    fn map<'a>(&mut self, map: &'a Arc<Map>, open: &mut Vec<&'a Value>) {
+        if self.shared(map, 80 + 48 * map.capacity()) {
+            for (key, value) in map.iter() {
+                if let Some((place, size)) = key.heap() {
+                    self.first(place as usize, size);
+                }
+                open.push(value);
+            }
         }
     }
 

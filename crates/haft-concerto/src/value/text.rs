@@ -1,6 +1,6 @@
 //! Text that is cheap to copy and to append to.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -85,6 +85,16 @@ impl Text {
                     *text = Arc::new(copy);
                 }
             }
+        }
+    }
+
+    /// How many of its bytes must be copied to append so many: all where somebody else sees it, or where
+    /// its buffer is full.
+    pub(crate) fn growth(&self, more: usize) -> usize {
+        match &self.0 {
+            Form::Long(text) if Arc::strong_count(text) > 1 => text.len(),
+            Form::Long(text) if text.len() + more > text.capacity() => text.len(),
+            Form::Short(..) | Form::Long(_) => 0,
         }
     }
 
@@ -186,6 +196,17 @@ impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// Text in a message: what is long is cut, visibly.
+pub(crate) fn brief(text: &str) -> Cow<'_, str> {
+    const LONG: usize = 1000;
+    if text.len() <= LONG {
+        return Cow::Borrowed(text);
+    }
+    let mut cut = text[..text.floor_char_boundary(LONG)].to_owned();
+    cut.push('…');
+    Cow::Owned(cut)
 }
 
 #[cfg(test)]

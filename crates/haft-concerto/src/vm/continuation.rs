@@ -7,7 +7,7 @@ use super::Effect;
 use super::pipeline::PipelineRun;
 use super::place::WriteBack;
 use crate::load::Method;
-use crate::value::{Map, Text, Value};
+use crate::value::{Map, Sizer, Text, Value};
 
 /// What a built-in gives.
 pub(crate) enum Reply {
@@ -67,7 +67,7 @@ pub(crate) struct Each {
     pub(crate) current: Value,
     pub(crate) results: Vec<Value>,
     /// Keys of the entries, for `query` of a hashmap.
-    pub(crate) keys: Vec<Text>,
+    pub(crate) keys: std::vec::IntoIter<Text>,
 }
 
 impl Each {
@@ -84,7 +84,7 @@ impl Each {
             items: items.into_iter(),
             current: Value::Nil,
             results: Vec::new(),
-            keys,
+            keys: keys.into_iter(),
         };
         match each.call() {
             Next::Call(function, arguments) => Reply::Call {
@@ -103,8 +103,8 @@ impl Each {
             Some(item) => {
                 self.current = item.clone();
                 let arguments = match self.method {
-                    Method::Query => match self.keys.first() {
-                        Some(_) => vec![Value::Text(self.keys.remove(0)), item],
+                    Method::Query => match self.keys.next() {
+                        Some(key) => vec![Value::Text(key), item],
                         None => vec![item],
                     },
                     _ => vec![item],
@@ -161,6 +161,23 @@ fn entries(pairs: &mut Vec<Value>) -> Map {
 }
 
 impl Continuation {
+    /// Adds what it holds.
+    pub(crate) fn measure(&self, sizer: &mut Sizer) {
+        match self {
+            Self::Each(each) => {
+                let count = each.items.len() + each.results.capacity() + each.keys.len();
+                sizer.bytes(16 * count);
+                sizer.add(each.items.as_slice());
+                sizer.add(&each.results);
+                sizer.add([&each.current, &each.function]);
+                sizer.texts(each.keys.as_slice());
+            }
+            Self::WriteBack(back) => sizer.add(&back.keys),
+            Self::Pipeline(run) => sizer.add([run.value()]),
+            Self::Wrap(_) | Self::Measure(_) => {}
+        }
+    }
+
     /// Goes on with a value.
     pub(crate) fn step(&mut self, value: Value) -> Next {
         match self {

@@ -5,7 +5,7 @@ use super::machine::Machine;
 use super::operand::{fetch, fill, operand, slow_binary};
 use super::{Effect, Failure, Fault, FaultKind, Iter, Outcome, Stop};
 use crate::load::{Op, Program};
-use crate::value::{Binary, Value, compare};
+use crate::value::{Binary, Value, compare_metered, equal, get_index};
 use std::cmp::Ordering;
 
 /// Why the loop stops.
@@ -83,9 +83,9 @@ impl Fiber {
                         regs[usize::from($dst)].set_int($int(a, i64::from($value)));
                     } else {
                         let a = operand(regs, $operator, locals, $dst, $a);
-                        let value = $operator.apply(a, Value::Int(i64::from($value)));
+                        let value =
+                            $operator.apply(a, Value::Int(i64::from($value)), &mut machine.meter);
                         let value = attempt!(frames, pc, value);
-                        machine.heap.note(&value);
                         regs[usize::from($dst)] = value;
                     }
                 }};
@@ -95,7 +95,8 @@ impl Fiber {
                     let truth = match (&regs[usize::from($a)], $b) {
                         (Value::Int(a), Value::Int(b)) => $int(a, b),
                         (a, b) => {
-                            matches!(attempt!(frames, pc, compare(a, b)), Some($order))
+                            let order = compare_metered(a, b, &mut machine.meter);
+                            matches!(attempt!(frames, pc, order), Some($order))
                         }
                     };
                     if truth == $expect {
@@ -185,8 +186,8 @@ impl Fiber {
                             regs[usize::from(dst)].set_int(value);
                         }
                         other => {
-                            let value =
-                                Binary::Div.apply(other.clone(), Value::Int(i64::from(value)));
+                            let value = Value::Int(i64::from(value));
+                            let value = Binary::Div.apply(other.clone(), value, &mut machine.meter);
                             regs[usize::from(dst)] = attempt!(frames, pc, value);
                         }
                     },
@@ -196,8 +197,8 @@ impl Fiber {
                             regs[usize::from(dst)].set_int(value);
                         }
                         other => {
-                            let value =
-                                Binary::Mod.apply(other.clone(), Value::Int(i64::from(value)));
+                            let value = Value::Int(i64::from(value));
+                            let value = Binary::Mod.apply(other.clone(), value, &mut machine.meter);
                             regs[usize::from(dst)] = attempt!(frames, pc, value);
                         }
                     },
@@ -205,7 +206,7 @@ impl Fiber {
                     Op::Loop { to } => {
                         self.fuel -= pc as i64 - i64::from(to);
                         pc = to as usize;
-                        if self.fuel < 0 || machine.heap.is_due() {
+                        if self.fuel < 0 || machine.meter.is_due() {
                             save(frames, pc);
                             self.refuel(machine)?;
                             if self.pauses() {
@@ -305,7 +306,9 @@ impl Fiber {
                         );
                     }
                     Op::JumpEqual { a, b, expect, to } => {
-                        if (regs[usize::from(a)] == regs[usize::from(b)]) == expect {
+                        let (a, b) = (&regs[usize::from(a)], &regs[usize::from(b)]);
+                        let truth = attempt!(frames, pc, equal(a, b, &mut machine.meter));
+                        if truth == expect {
                             pc = to as usize;
                         }
                     }
@@ -351,11 +354,7 @@ impl Fiber {
                             value
                         } else {
                             let (of, at) = (&regs[usize::from(src)], &regs[usize::from(index)]);
-                            let part = attempt!(frames, pc, crate::value::get_index(of, at));
-                            if matches!(at, Value::Range(_)) {
-                                machine.heap.note(&part);
-                            }
-                            part
+                            attempt!(frames, pc, get_index(of, at, &mut machine.meter))
                         };
                     }
                     Op::CallFunction {
@@ -373,22 +372,22 @@ impl Fiber {
                         if frames.len() >= machine.limits.depth {
                             return Err(Failure::stop(Stop::Depth(machine.limits.depth)));
                         }
-                        frames.push(Frame {
+                        let needed = new + callee.registers;
+                        if self.stack.len() < needed || frames.len() == frames.capacity() {
+                            self.grow(machine, needed)?;
+                        }
+                        self.frames.push(Frame {
                             function: number,
                             pc: 0,
                             base: new,
                             ret: Return::to(new),
                         });
-                        let needed = new + callee.registers;
-                        if self.stack.len() < needed {
-                            self.stack.resize(needed + 64, Value::Nil);
-                        }
                         if argc < callee.arity {
                             // Behind the caller's own registers, perhaps.
                             fill(callee, &mut self.stack[new..], argc);
                         }
                         self.fuel -= 4;
-                        if self.fuel < 0 || machine.heap.is_due() {
+                        if self.fuel < 0 || machine.meter.is_due() {
                             self.refuel(machine)?;
                             if self.pauses() {
                                 return Ok(Exit::Pause);
@@ -448,12 +447,20 @@ impl Fiber {
                         match self.call(program, machine, op, base)? {
                             Some(effect) => return Ok(Exit::Effect(effect)),
                             // The registers may lie elsewhere now.
-                            None if self.frames.len() == depth => continue 'frame,
+                            None if self.frames.len() == depth => {
+                                if machine.meter.is_due() {
+                                    self.refuel(machine)?;
+                                    if self.pauses() {
+                                        return Ok(Exit::Pause);
+                                    }
+                                }
+                                continue 'frame;
+                            }
                             None => {}
                         }
                         // Whatever way a function is entered, it counts.
                         self.fuel -= 4;
-                        if self.fuel < 0 || machine.heap.is_due() {
+                        if self.fuel < 0 || machine.meter.is_due() {
                             self.refuel(machine)?;
                         }
                         return Ok(Exit::Frame);
@@ -472,6 +479,15 @@ impl Fiber {
                             && regs[usize::from(src)].type_name() != &*program.names[name as usize]
                         {
                             pc = to as usize;
+                        }
+                        // It may have taken long.
+                        if machine.meter.is_due() {
+                            save(frames, pc);
+                            self.refuel(machine)?;
+                            if self.pauses() {
+                                return Ok(Exit::Pause);
+                            }
+                            continue 'frame;
                         }
                     }
                 }

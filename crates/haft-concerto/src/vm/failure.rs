@@ -162,6 +162,8 @@ pub enum Stop {
     Depth(usize),
     /// Too many steps.
     Steps(u64),
+    /// Too much work of one instruction, in steps.
+    Work(u64),
     /// Too much memory, in MiB.
     Memory(usize),
     /// Too much time, of a call that has a limit.
@@ -178,6 +180,9 @@ impl fmt::Display for Stop {
             Self::Unwrap(text) => write!(f, "unhandled error: {text}"),
             Self::Depth(depth) => write!(f, "max call depth exceeded ({depth})"),
             Self::Steps(steps) => write!(f, "max steps exceeded ({steps})"),
+            Self::Work(steps) => {
+                write!(f, "max steps of one operation exceeded ({steps})")
+            }
             Self::Memory(mebibytes) => write!(f, "max memory exceeded ({mebibytes} MiB)"),
             Self::Time(time) => write!(f, "max time exceeded ({}s)", time.as_secs_f64()),
             Self::Cancelled => f.write_str("cancelled"),

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::calls::wrong_count;
 use super::execute::Exit;
 use super::machine::Machine;
-use super::{Continuation, Effect, Failure, PipelineRun};
-use crate::value::Value;
+use super::{Continuation, Effect, Failure, Outcome, PipelineRun, Stop};
+use crate::value::{Sizer, Value};
 
 /// One course of execution: calls within each other, and their registers.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ pub struct Fiber {
     pub(super) failed_at: Option<(String, Option<[u32; 2]>)>,
     /// The frame of a stage whose time is over.
     pub(super) expired: Option<usize>,
+    /// Where an instruction was done again because memory was short: steps, fuel, frames, place.
+    again: Option<(u64, i64, usize, usize)>,
 }
 
 /// A call.
@@ -102,17 +105,18 @@ impl Fiber {
             result: None,
             failed_at: None,
             expired: None,
+            again: None,
         };
-        let ret = Return::to(Return::RESULT);
-        if let Err(failure) = fiber.enter(
-            &machine.program,
-            &machine.limits,
-            function,
-            arguments,
-            captures,
-            ret,
-        ) {
-            fiber.refused = Some(failure);
+        let callee = &machine.program.functions[function as usize];
+        let argc = arguments.len();
+        if machine.limits.depth == 0 {
+            fiber.refused = Some(Failure::stop(Stop::Depth(0)));
+        } else if argc > callee.arity || argc < callee.required {
+            fiber.refused = Some(wrong_count(callee, argc));
+        } else {
+            fiber.stack.resize(callee.registers + 64, Value::Nil);
+            let ret = Return::to(Return::RESULT);
+            fiber.begin(callee, function, 0, arguments, captures, ret);
         }
         fiber
     }
@@ -154,12 +158,27 @@ impl Fiber {
                         return Step::Paused;
                     }
                 }
-                Ok(Exit::Effect(effect)) => return Step::Effect(self.in_time(effect)),
+                Ok(Exit::Effect(effect)) => {
+                    if machine.meter.has_work() {
+                        self.settle_fuel(machine);
+                    }
+                    return Step::Effect(self.in_time(effect));
+                }
                 Ok(Exit::Pause) => {
                     self.settle_fuel(machine);
                     return Step::Paused;
                 }
                 Err(failure) => {
+                    let is_short = machine.meter.was_short()
+                        && matches!(*failure, Failure::Stop(Stop::Memory(_)));
+                    let failure = if is_short {
+                        match self.once_more(machine) {
+                            Ok(()) => continue,
+                            Err(failure) => failure,
+                        }
+                    } else {
+                        failure
+                    };
                     if let Err(failure) = self.unwind(&program, machine, failure) {
                         self.settle_fuel(machine);
                         self.stack.clear();
@@ -174,7 +193,7 @@ impl Fiber {
     /// asked for nothing stays as it is.
     pub fn resume(&mut self, machine: &mut Machine, value: Value) -> Option<Step> {
         let ret = self.pending.take()?;
-        machine.heap.note(&value);
+        machine.meter.note(&value);
         let program = machine.program.clone();
         let delivered = match self.overdue() {
             Some(failure) => Err(failure),
@@ -216,14 +235,14 @@ impl Fiber {
     /// Looks at the limits, and lets it run until the next look.
     pub(super) fn refuel(&mut self, machine: &mut Machine) -> Result<(), Box<Failure>> {
         self.settle_fuel(machine);
-        machine.tick(0)?;
+        machine.meter.tick()?;
         if let Some(failure) = self.overdue() {
             return Err(failure);
         }
-        if machine.heap.is_due() {
-            machine.measure(&self.stack)?;
+        if machine.meter.is_full() {
+            self.measure(machine)?;
         }
-        self.granted = machine.allowance();
+        self.granted = machine.meter.allowance();
         if self.slice.is_some() {
             // Where it cannot be interrupted it runs on, to the next loop or call.
             self.is_due |= self.left == 0;
@@ -231,6 +250,60 @@ impl Fiber {
             self.granted = self.granted.min(left);
         }
         self.fuel = self.granted;
+        Ok(())
+    }
+
+    /// Measures what is held: by this fiber, and by what all share.
+    fn measure(&self, machine: &mut Machine) -> Outcome<()> {
+        let mut sizer = Sizer::default();
+        sizer.bytes(16 * self.stack.capacity() + size_of::<Frame>() * self.frames.capacity());
+        sizer.add(&self.stack);
+        let pending = self.pending.iter();
+        let returns = self.frames.iter().map(|frame| &frame.ret).chain(pending);
+        for then in returns.filter_map(|ret| ret.then.as_deref()) {
+            then.measure(&mut sizer);
+        }
+        machine.measure(&mut sizer);
+        machine.meter.measured(sizer.total())
+    }
+
+    /// Does the instruction again that asked for more memory than was known to be free: now it is known
+    /// what is still held. The second time it is final.
+    fn once_more(&mut self, machine: &mut Machine) -> Outcome<()> {
+        let here = |fiber: &Self, machine: &Machine| {
+            let place = fiber.frames.last().map_or(0, |frame| frame.pc);
+            let steps = machine.meter.steps();
+            (steps, fiber.fuel, fiber.frames.len(), place)
+        };
+        if self.again == Some(here(self, machine)) {
+            return Err(Failure::stop(Stop::Memory(machine.limits.memory)));
+        }
+        self.measure(machine)?;
+        self.refuel(machine)?;
+        self.again = Some(here(self, machine));
+        if let Some(frame) = self.frames.last_mut() {
+            frame.pc = frame.pc.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    /// Room for registers and frames of one call more, before they are taken.
+    #[cold]
+    pub(super) fn grow(&mut self, machine: &mut Machine, needed: usize) -> Outcome<()> {
+        if needed > self.stack.len() {
+            let length = needed + 64;
+            if length > self.stack.capacity() {
+                let more = length.max(2 * self.stack.capacity()) - self.stack.len();
+                machine.meter.ask(16 * more)?;
+                self.stack.reserve_exact(more);
+            }
+            self.stack.resize(length, Value::Nil);
+        }
+        if self.frames.len() == self.frames.capacity() {
+            let more = self.frames.len().max(16);
+            machine.meter.ask(size_of::<Frame>() * more)?;
+            self.frames.reserve_exact(more);
+        }
         Ok(())
     }
 
@@ -274,7 +347,7 @@ impl Fiber {
 
     fn settle_fuel(&mut self, machine: &mut Machine) {
         let spent = u64::try_from(self.granted - self.fuel).unwrap_or(0);
-        machine.steps = machine.steps.saturating_add(spent);
+        let spent = machine.meter.settle(spent);
         self.spent = self.spent.saturating_add(spent);
         self.left = self.left.saturating_sub(spent);
         self.granted = 0;

@@ -8,8 +8,8 @@ use crate::value::{Array, Map, Text, Value};
 /// The state of a loop.
 #[derive(Debug, Clone)]
 pub enum Iter {
-    /// Over numbers: the next, and the one after the last.
-    Range(i64, i64),
+    /// Over numbers: the next, and how many are left.
+    Range(i64, u64),
     /// Over an array, from a place on.
     Array(Arc<Array>, usize),
     /// Over a map, from a place on.
@@ -23,8 +23,8 @@ impl Iter {
     pub(crate) fn over(value: Value) -> Outcome<Value> {
         let iter = match value {
             Value::Range(range) => {
-                let (from, to) = range.bounds();
-                Iter::Range(from, to)
+                let (from, _) = range.bounds().unwrap_or_default();
+                Iter::Range(from, range.count())
             }
             Value::Array(array) => Iter::Array(array, 0),
             Value::Map(map) => Iter::Map(map, 0),
@@ -43,12 +43,11 @@ impl Iter {
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Value> {
         match self {
-            Iter::Range(next, end) => {
-                if *next >= *end {
-                    return None;
-                }
+            Iter::Range(next, left) => {
+                *left = left.checked_sub(1)?;
                 let item = *next;
-                *next += 1;
+                // Only behind the last one.
+                *next = item.wrapping_add(1);
                 Some(Value::Int(item))
             }
             Iter::Array(array, place) => {

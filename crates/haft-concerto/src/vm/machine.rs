@@ -6,11 +6,10 @@ use std::sync::Arc;
 use serde_json::{Map as JsonMap, Value as Json};
 use thiserror::Error;
 
-use super::limits::Heap;
-use super::{Canceller, Failure, Fault, FaultKind, Fiber, Limits, Outcome, Stop};
+use super::{Canceller, Fault, FaultKind, Fiber, Limits, Meter, Outcome, Watch};
 use crate::load::Program;
 use crate::natives::{Permissions, Stores};
-use crate::value::{RefKind, Reference, Sizer, Value};
+use crate::value::{RefKind, Reference, Sizer, Text, Value};
 
 /// Where a program's words go.
 pub trait Output: Send {
@@ -52,9 +51,7 @@ pub struct Machine {
     pub(crate) emits: Option<Vec<(String, Value)>>,
     pub(crate) permissions: Permissions,
     pub(crate) limits: Limits,
-    pub(crate) heap: Heap,
-    pub(crate) steps: u64,
-    pub(crate) canceller: Canceller,
+    pub(crate) meter: Meter,
     /// How many defaults are being computed within each other.
     nesting: usize,
     /// A buffer for texts that are put together.
@@ -77,9 +74,7 @@ impl Machine {
             emits: None,
             permissions,
             limits,
-            heap: Heap::new(limits.memory),
-            steps: 0,
-            canceller: Canceller::default(),
+            meter: Meter::new(&limits, Canceller::default()),
             nesting: 0,
             scratch: String::new(),
             output,
@@ -94,7 +89,22 @@ impl Machine {
 
     /// Stops this machine from outside.
     pub fn canceller(&self) -> Canceller {
-        self.canceller.clone()
+        self.meter.canceller()
+    }
+
+    /// Whom an instruction that takes long asks whether to stop: with the steps that it has made and
+    /// nobody has counted yet. Gives who was asked before.
+    pub(crate) fn watched(&mut self, watch: Option<Watch>) -> Option<Watch> {
+        self.meter.watched(watch)
+    }
+
+    /// The display form of a value for the host, whole: within the limits.
+    pub(crate) fn shown(&mut self, value: &Value) -> Outcome<Text> {
+        let repeats = self.meter.repeating(false);
+        let shown = self.meter.shown(value);
+        self.meter.repeating(repeats);
+        self.meter.settle(0);
+        shown
     }
 
     /// What must run before anything else, if there is anything.
@@ -248,53 +258,36 @@ impl Machine {
     }
 
     pub(crate) fn tool_state(&mut self, tool: &str, field: &str) -> Outcome<&mut Value> {
+        self.tool_place(tool, field).map(|(place, _)| place)
+    }
+
+    /// The state of a tool, to change under the meter.
+    pub(crate) fn tool_place(
+        &mut self,
+        tool: &str,
+        field: &str,
+    ) -> Outcome<(&mut Value, &mut Meter)> {
         let global = self
             .program
             .globals
             .get(format!("{tool}.{field}").as_str())
             .copied();
-        global
-            .and_then(|global| self.globals.get_mut(global as usize))
-            .ok_or_else(|| {
-                Fault::of(
-                    FaultKind::Field,
-                    format!("no field '{field}' on tool {tool}"),
-                )
-            })
+        let place = global.and_then(|global| self.globals.get_mut(global as usize));
+        let place = place.ok_or_else(|| {
+            Fault::of(
+                FaultKind::Field,
+                format!("no field '{field}' on tool {tool}"),
+            )
+        })?;
+        Ok((place, &mut self.meter))
     }
 
-    /// Whether it may go on; `steps` more were made.
-    pub(crate) fn tick(&mut self, steps: u64) -> Outcome<()> {
-        self.steps = self.steps.saturating_add(steps);
-        if self.canceller.is_cancelled() {
-            return Err(Failure::stop(Stop::Cancelled));
-        }
-        match self.limits.steps {
-            Some(limit) if self.steps >= limit => Err(Failure::stop(Stop::Steps(limit))),
-            _ => Ok(()),
-        }
-    }
-
-    /// How many steps may pass until the next tick.
-    pub(crate) fn allowance(&self) -> i64 {
-        const OFTEN: u64 = 50_000;
-        let left = self
-            .limits
-            .steps
-            .map_or(OFTEN, |limit| limit.saturating_sub(self.steps));
-        i64::try_from(left.min(OFTEN)).unwrap_or(0)
-    }
-
-    /// Measures what is held, by a fiber's registers and by what all share.
-    pub(crate) fn measure(&mut self, stack: &[Value]) -> Outcome<()> {
-        let mut sizer = Sizer::default();
-        sizer.bytes(16 * stack.len());
-        sizer.add(stack);
+    /// Adds what all share.
+    pub(crate) fn measure(&self, sizer: &mut Sizer) {
         sizer.add(&self.globals);
         let emits = self.emits.iter().flatten();
         sizer.add(emits.map(|(_, payload)| payload));
-        self.stores.measure(&mut sizer);
-        self.heap.measured(sizer.total())
+        self.stores.measure(sizer);
     }
 }
 

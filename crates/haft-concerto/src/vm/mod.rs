@@ -15,6 +15,7 @@ mod iter;
 mod legacy;
 pub(crate) mod limits;
 mod machine;
+mod meter;
 mod operand;
 mod operate;
 mod pipeline;
@@ -30,4 +31,5 @@ pub use limits::{Canceller, Limits};
 pub use machine::{Machine, Output, StartError};
 
 pub(crate) use continuation::{Continuation, Each, Next, Reply};
+pub(crate) use meter::{Meter, Watch};
 pub(crate) use pipeline::PipelineRun;

@@ -1,9 +1,9 @@
 //! Operands out of registers, for what the loop does not do itself.
 
-use super::Outcome;
 use super::machine::Machine;
+use super::{Meter, Outcome};
 use crate::load::Reg;
-use crate::value::{Binary, Value};
+use crate::value::{Binary, Text, Value};
 
 /// The operand: moved out if it is a temporary, or is overwritten by the result anyway. Only text
 /// that is appended to is moved: nothing else would gain, and a failed operator must leave its
@@ -34,32 +34,76 @@ pub(super) fn slow_binary(
     a: Reg,
     b: Reg,
 ) -> Outcome<Value> {
-    // Before it is made: one text may be as large as memory goes.
+    let meter = &mut machine.meter;
     if operator == Binary::Add {
-        let length = |reg: Reg| match &regs[usize::from(reg)] {
-            Value::Text(text) => text.len(),
-            _ => 0,
-        };
-        let grows = if dst == a { 0 } else { length(a) };
-        machine.heap.charge(grows.saturating_add(length(b)))?;
-        machine.heap.room(length(a).saturating_add(length(b)))?;
+        // What is shown is made before anything is moved: it may be refused, and done again.
+        let is_text = |reg: Reg| matches!(regs[usize::from(reg)], Value::Text(_));
+        match (is_text(a), is_text(b)) {
+            (true, true) => {}
+            (true, false) => {
+                let more = meter.shown(&regs[usize::from(b)])?;
+                return add(regs, locals, (dst, a), &more, meter);
+            }
+            (false, true) => {
+                let mut text = meter.shown(&regs[usize::from(a)])?;
+                if let Value::Text(more) = &regs[usize::from(b)] {
+                    append(&mut text, more, meter)?;
+                }
+                return Ok(Value::Text(text));
+            }
+            (false, false) => {
+                let [left, right] = [a, b].map(|reg| regs[usize::from(reg)].clone());
+                return operator.apply(left, right, meter);
+            }
+        }
+        if a != b
+            && dst == a
+            && let [left, right] = pair(regs, a, b)
+            && let (Value::Text(left), Value::Text(right)) = (&mut *left, &*right)
+        {
+            // `s += t`, in place.
+            append(left, right, meter)?;
+            return Ok(regs[usize::from(a)].take());
+        }
+        if let Value::Text(more) = regs[usize::from(b)].clone() {
+            return add(regs, locals, (dst, a), &more, meter);
+        }
     }
-    if a == b {
-        return operator.apply(regs[usize::from(a)].clone(), regs[usize::from(b)].clone());
-    }
-    // `s += t` where both are text, in place.
-    if operator == Binary::Add
-        && dst == a
-        && let [left, right] = pair(regs, a, b)
-        && let (Value::Text(left), Value::Text(right)) = (&mut *left, &*right)
-    {
-        left.push_str(right);
-        let value = std::mem::take(&mut regs[usize::from(a)]);
-        return Ok(value);
-    }
-    let left = operand(regs, operator, locals, dst, a);
-    let right = regs[usize::from(b)].clone();
-    operator.apply(left, right)
+    let [left, right] = [a, b].map(|reg| regs[usize::from(reg)].clone());
+    operator.apply(left, right, meter)
+}
+
+/// Text with more behind it: in place if the text is a temporary, or is overwritten anyway.
+fn add(
+    regs: &mut [Value],
+    locals: usize,
+    (dst, src): (Reg, Reg),
+    more: &str,
+    meter: &mut Meter,
+) -> Outcome<Value> {
+    let slot = &mut regs[usize::from(src)];
+    let is_free = dst == src || usize::from(src) >= locals;
+    let mut text = match slot {
+        Value::Text(text) if is_free => {
+            append(text, more, meter)?;
+            return Ok(slot.take());
+        }
+        Value::Text(text) => text.clone(),
+        // Only called with text.
+        other => return Ok(other.clone()),
+    };
+    append(&mut text, more, meter)?;
+    Ok(Value::Text(text))
+}
+
+/// Appends to a text, which is copied if somebody else sees it.
+pub(super) fn append(text: &mut Text, more: &str, meter: &mut Meter) -> Outcome<()> {
+    let copied = text.growth(more.len());
+    meter.work((copied + more.len()) / 64)?;
+    meter.ask(copied.saturating_add(more.len()))?;
+    meter.room(text.len().saturating_add(more.len()))?;
+    text.push_str(more);
+    Ok(())
 }
 
 /// Two different registers at once.

@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::machine::{Machine, MockAnswer};
-use super::operand::fetch;
-use super::{Failure, Fault, Outcome, place};
-use crate::load::{Mock, Op, Program, Step, Test};
+use super::operand::{append, fetch};
+use super::{Failure, Fault, Meter, Outcome, place};
+use crate::load::{CallSite, Mock, Op, Program, Step, Test};
 use crate::value::{
-    Boxed, Closure, Enum, Map, Range, RefKind, Struct, Text, Value, compare, get_field, set_field,
-    set_index, slice_from,
+    Binary, Boxed, Closure, Enum, Map, Range, RefKind, Struct, Value, Writer, compare,
+    compare_metered, equal, get_field, set_field, set_index, slice_from,
 };
 
 /// Performs an instruction.
@@ -31,14 +31,20 @@ pub(super) fn operate(
         Op::Neg { dst, src } => regs[at(dst)] = regs[at(src)].negated()?,
         Op::Not { dst, src } => regs[at(dst)] = Value::Bool(!regs[at(src)].is_truthy()),
         Op::Compare { dst, a, b, test } => {
-            let (a, b) = (&regs[at(a)], &regs[at(b)]);
+            let (a, b, meter) = (&regs[at(a)], &regs[at(b)], &mut machine.meter);
             let truth = match test {
-                Test::Eq => a == b,
-                Test::Ne => a != b,
-                Test::Lt => compare(a, b)? == Some(Ordering::Less),
-                Test::Gt => compare(a, b)? == Some(Ordering::Greater),
-                Test::Le => matches!(compare(a, b)?, Some(Ordering::Less | Ordering::Equal)),
-                Test::Ge => matches!(compare(a, b)?, Some(Ordering::Greater | Ordering::Equal)),
+                Test::Eq => equal(a, b, meter)?,
+                Test::Ne => !equal(a, b, meter)?,
+                Test::Lt => compare_metered(a, b, meter)? == Some(Ordering::Less),
+                Test::Gt => compare_metered(a, b, meter)? == Some(Ordering::Greater),
+                Test::Le => matches!(
+                    compare_metered(a, b, meter)?,
+                    Some(Ordering::Less | Ordering::Equal)
+                ),
+                Test::Ge => matches!(
+                    compare_metered(a, b, meter)?,
+                    Some(Ordering::Greater | Ordering::Equal)
+                ),
             };
             regs[at(dst)] = Value::Bool(truth);
         }
@@ -55,44 +61,52 @@ pub(super) fn operate(
             // `a[i] = v`, by far the most frequent.
             if let ([Step::Index], None) = (site.path.as_slice(), site.operator) {
                 let (key, value) = (regs[at(base)].take(), regs[at(base) + 1].take());
-                if matches!(regs[at(root)], Value::Map(_)) {
-                    machine.heap.charge(32 + key_size(&key))?;
-                }
-                *set_index(&mut regs[at(root)], key)? = value;
-                return Ok(());
+                // What failed may be done again.
+                return match set_index(&mut regs[at(root)], &key, &mut machine.meter) {
+                    Ok(slot) => {
+                        *slot = value;
+                        Ok(())
+                    }
+                    Err(failure) => {
+                        (regs[at(base)], regs[at(base) + 1]) = (key, value);
+                        Err(failure)
+                    }
+                };
             }
             // `a[i] += v` on an array, the next.
             if let ([Step::Index], Some(operator), Value::Array(_)) =
                 (site.path.as_slice(), site.operator, &regs[at(root)])
             {
                 let (key, value) = (regs[at(base)].take(), regs[at(base) + 1].take());
-                machine.heap.charge(48)?;
-                return compute(set_index(&mut regs[at(root)], key)?, operator, value);
+                let meter = &mut machine.meter;
+                let slot = set_index(&mut regs[at(root)], &key, meter);
+                let result = slot.and_then(|slot| compute(slot, operator, &value, meter));
+                if result.is_err() {
+                    (regs[at(base)], regs[at(base) + 1]) = (key, value);
+                }
+                return result;
             }
             let count = indexes(&site.path);
             let keys: Vec<Value> = regs[at(base)..at(base) + count]
                 .iter_mut()
                 .map(Value::take)
                 .collect();
-            let value = regs[at(base) + count].take();
-            machine.heap.charge(48)?;
+            let mut value = regs[at(base) + count].take();
             // Taken out, so that nobody else holds it while it changes.
             let mut object = regs[at(root)].take();
-            let result = match place::find(machine, &mut object, &site.path, &keys) {
-                Ok(slot) => match site.operator {
-                    None => {
-                        *slot = value;
-                        Ok(())
-                    }
-                    Some(operator) => compute(slot, operator, value),
-                },
-                Err(failure) => Err(failure),
-            };
+            let result = change(machine, &mut object, site, &keys, &mut value);
             regs[at(root)] = object;
-            result?;
+            if result.is_err() {
+                // What failed may be done again.
+                for (offset, key) in keys.into_iter().enumerate() {
+                    regs[at(base) + offset] = key;
+                }
+                regs[at(base) + count] = value;
+            }
+            return result;
         }
         Op::BuildArray { base, count } => {
-            machine.heap.charge(40 + 16 * count as usize)?;
+            machine.meter.charge(40 + 16 * count as usize)?;
             let items = regs[at(base)..at(base) + count as usize]
                 .iter_mut()
                 .map(Value::take)
@@ -100,12 +114,17 @@ pub(super) fn operate(
             regs[at(base)] = Value::array(items);
         }
         Op::BuildMap { base, count } => {
-            machine.heap.charge(80 + 64 * count as usize)?;
+            machine.meter.charge(80 + 64 * count as usize)?;
             let mut map = Map::with_capacity(count as usize);
             let row = &mut regs[at(base)..at(base) + 2 * count as usize];
             for pair in row.chunks_exact_mut(2) {
+                pair[0] = Value::Text(machine.meter.shown(&pair[0])?);
+            }
+            for pair in row.chunks_exact_mut(2) {
                 let value = pair[1].take();
-                map.insert(key(pair[0].take()), value);
+                if let Value::Text(key) = pair[0].take() {
+                    map.insert(key, value);
+                }
             }
             regs[at(base)] = Value::map(map);
         }
@@ -114,19 +133,27 @@ pub(super) fn operate(
             // One buffer for all: what is short ends in the value itself.
             let mut text = std::mem::take(&mut machine.scratch);
             text.clear();
-            for part in row {
-                part.display_into(&mut text);
-                *part = Value::Nil;
+            let mut writer = Writer::with(text, &mut machine.meter);
+            for part in &*row {
+                writer.show(part)?;
             }
-            machine.heap.charge(text.len())?;
-            regs[at(base)] = Value::from(text.as_str());
-            if text.capacity() <= 4096 {
-                machine.scratch = text;
+            let text = writer.finish()?;
+            for part in row {
+                part.release();
+            }
+            if text.len() > 64 << 10 {
+                regs[at(base)] = Value::text(text);
+            } else {
+                machine.meter.charge(text.len())?;
+                regs[at(base)] = Value::from(text.as_str());
+                if text.capacity() <= 4096 {
+                    machine.scratch = text;
+                }
             }
         }
         Op::BuildStruct { base, site } => {
             let site = &program.structs[site as usize];
-            machine.heap.charge(64 + 16 * site.def.fields.len())?;
+            machine.meter.charge(64 + 16 * site.def.fields.len())?;
             let mut values = vec![Value::Absent; site.def.fields.len()];
             for (offset, place) in site.places.iter().enumerate() {
                 values[*place] = regs[at(base) + offset].take();
@@ -134,7 +161,7 @@ pub(super) fn operate(
             regs[at(base)] = Value::Struct(Arc::new(Struct::new(site.def.clone(), values)));
         }
         Op::BuildEnum { base, count, site } => {
-            machine.heap.charge(64 + 16 * at(count))?;
+            machine.meter.charge(64 + 16 * at(count))?;
             let site = &program.variants[site as usize];
             let row = &mut regs[at(base)..at(base) + at(count)];
             let values = match &site.order {
@@ -187,11 +214,25 @@ pub(super) fn operate(
         }
         Op::SetField { base, src, name } => {
             let value = regs[at(src)].take();
-            *set_field(&mut regs[at(base)], &program.names[name as usize])? = value;
+            let name = &program.names[name as usize];
+            match set_field(&mut regs[at(base)], name, &mut machine.meter) {
+                Ok(slot) => *slot = value,
+                Err(failure) => {
+                    // What failed may be done again.
+                    regs[at(src)] = value;
+                    return Err(failure);
+                }
+            }
         }
         Op::SetIndex { base, index, src } => {
-            let (index, value) = (regs[at(index)].take(), regs[at(src)].take());
-            *set_index(&mut regs[at(base)], index)? = value;
+            let (key, value) = (regs[at(index)].take(), regs[at(src)].take());
+            match set_index(&mut regs[at(base)], &key, &mut machine.meter) {
+                Ok(slot) => *slot = value,
+                Err(failure) => {
+                    (regs[at(index)], regs[at(src)]) = (key, value);
+                    return Err(failure);
+                }
+            }
         }
         Op::Throw { src } => return Err(Box::new(Failure::Raised(fetch(regs, locals, src)))),
         Op::Rethrow { src } => {
@@ -222,10 +263,12 @@ pub(super) fn operate(
             };
         }
         Op::Cast { dst, src, name } => {
-            let value = fetch(regs, locals, src);
-            regs[at(dst)] = value
-                .cast(&program.names[name as usize])
-                .map_err(Failure::raised)?;
+            let name = &program.names[name as usize];
+            let value = regs[at(src)].cast(name, &mut machine.meter)?;
+            if at(src) >= locals {
+                regs[at(src)].release();
+            }
+            regs[at(dst)] = value;
         }
         Op::IsType { dst, src, name } => {
             let truth = regs[at(src)].type_name() == &*program.names[name as usize];
@@ -283,9 +326,7 @@ pub(super) fn operate(
             regs[at(dst)] = Value::Bool(truth);
         }
         Op::Rest { dst, src, from } => {
-            let rest = slice_from(&regs[at(src)], from as usize)?;
-            machine.heap.note(&rest);
-            regs[at(dst)] = rest;
+            regs[at(dst)] = slice_from(&regs[at(src)], from as usize, &mut machine.meter)?;
         }
         Op::InRange { base, inclusive } => {
             let [value, from, to] = [&regs[at(base)], &regs[at(base) + 1], &regs[at(base) + 2]];
@@ -300,8 +341,12 @@ pub(super) fn operate(
         Op::MockModel { base, site } => {
             let site = &program.sites[site as usize];
             let answer = match &site.mock {
-                Some(Mock::Response) => MockAnswer::Response(regs[at(base)].to_string()),
-                Some(Mock::Error) => MockAnswer::Error(regs[at(base)].to_string()),
+                Some(Mock::Response) => {
+                    MockAnswer::Response(machine.meter.shown(&regs[at(base)])?.into())
+                }
+                Some(Mock::Error) => {
+                    MockAnswer::Error(machine.meter.shown(&regs[at(base)])?.into())
+                }
                 Some(Mock::Fixed {
                     error: Some(error), ..
                 }) => MockAnswer::Error(error.to_string()),
@@ -319,11 +364,30 @@ pub(super) fn operate(
     Ok(())
 }
 
-/// Changes what lies at a place: `slot op= value`.
-fn compute(slot: &mut Value, operator: crate::value::Binary, value: Value) -> Outcome<()> {
-    let appends = matches!(slot, Value::Text(_)) && operator == crate::value::Binary::Add;
-    let old = if appends { slot.take() } else { slot.clone() };
-    *slot = operator.apply(old, value)?;
+/// Sets what lies at a path, or computes it anew. What failed has changed nothing.
+fn change(
+    machine: &mut Machine,
+    object: &mut Value,
+    site: &CallSite,
+    keys: &[Value],
+    value: &mut Value,
+) -> Outcome<()> {
+    let (slot, meter) = place::find(machine, object, &site.path, keys)?;
+    match site.operator {
+        None => *slot = value.take(),
+        Some(operator) => compute(slot, operator, value, meter)?,
+    }
+    Ok(())
+}
+
+/// Changes what lies at a place: `slot op= value`. What failed has changed nothing.
+fn compute(slot: &mut Value, operator: Binary, value: &Value, meter: &mut Meter) -> Outcome<()> {
+    if let (Value::Text(text), Binary::Add) = (&mut *slot, operator) {
+        let more = meter.shown(value)?;
+        append(text, &more, meter)?;
+        return Ok(());
+    }
+    *slot = operator.apply(slot.clone(), value.clone(), meter)?;
     Ok(())
 }
 
@@ -332,19 +396,4 @@ pub(super) fn indexes(path: &[Step]) -> usize {
     path.iter()
         .filter(|step| matches!(step, Step::Index))
         .count()
-}
-
-fn key(value: Value) -> Text {
-    match value {
-        Value::Text(text) => text,
-        other => Text::from(other.to_string()),
-    }
-}
-
-/// What a key holds beside the map.
-fn key_size(key: &Value) -> usize {
-    match key {
-        Value::Text(text) => text.len(),
-        _ => 0,
-    }
 }

@@ -48,6 +48,11 @@ impl PipelineRun {
         }
     }
 
+    /// The input of the current stage.
+    pub(super) fn value(&self) -> &Value {
+        &self.value
+    }
+
     fn stages(&self) -> &[crate::load::Stage] {
         self.program
             .pipelines

@@ -1,7 +1,7 @@
 //! Places: a local and a path into it, changed where it lies.
 
 use super::machine::Machine;
-use super::{Fault, Outcome};
+use super::{Fault, Meter, Outcome};
 use crate::load::Step;
 use crate::value::{RefKind, Value, set_field, set_index};
 
@@ -16,21 +16,22 @@ pub(crate) struct WriteBack {
     pub(crate) keys: Vec<Value>,
 }
 
-/// The value at a path, to change.
+/// The value at a path, to change, and the meter for that.
 pub(crate) fn find<'a>(
     machine: &'a mut Machine,
     root: &'a mut Value,
     path: &[Step],
     keys: &[Value],
-) -> Outcome<&'a mut Value> {
-    let (mut value, path) = match (&*root, path) {
+) -> Outcome<(&'a mut Value, &'a mut Meter)> {
+    let (mut value, meter, path) = match (&*root, path) {
         // State of a tool is the machine's.
         (Value::Ref(reference), [Step::Field(name), rest @ ..])
             if matches!(reference.kind, RefKind::Tool) =>
         {
-            (machine.tool_state(&reference.name, name)?, rest)
+            let (value, meter) = machine.tool_place(&reference.name, name)?;
+            (value, meter, rest)
         }
-        _ => (root, path),
+        _ => (root, &mut machine.meter, path),
     };
     let mut keys = keys.iter();
     for (place, step) in path.iter().enumerate() {
@@ -38,19 +39,33 @@ pub(crate) fn find<'a>(
         value = match step {
             Step::Field(name) => {
                 existing(value, name, last)?;
-                set_field(value, name)?
+                set_field(value, name, meter)?
             }
             Step::Index => {
                 // There is one key for each such step: the loader counted them.
-                let key = keys.next().cloned().unwrap_or_default();
-                if let Value::Text(text) = &key {
+                let key = keys.next().unwrap_or(&Value::Nil);
+                if let Value::Text(text) = key {
                     existing(value, text, last)?;
                 }
-                set_index(value, key)?
+                set_index(value, key, meter)?
             }
         };
     }
-    Ok(value)
+    Ok((value, meter))
+}
+
+/// Puts a value to its place, from where it was taken out: it must not be lost, whatever the limits are.
+pub(crate) fn put_back(
+    machine: &mut Machine,
+    root: &mut Value,
+    path: &[Step],
+    keys: &[Value],
+    value: Value,
+) -> Outcome<()> {
+    machine.meter.forgiving(true);
+    let put = find(machine, root, path, keys).map(|(slot, _)| *slot = value);
+    machine.meter.forgiving(false);
+    put
 }
 
 /// On the way to a place nothing is made.

@@ -148,9 +148,8 @@ impl Fiber {
                 let object = self.stack[frame.base].take();
                 let site = &program.sites[back.site as usize];
                 let mut root = self.stack[back.root].take();
-                if let Ok(slot) = place::find(machine, &mut root, &site.path, &back.keys) {
-                    *slot = object;
-                }
+                // It was there when it was taken out.
+                let _ = place::put_back(machine, &mut root, &site.path, &back.keys, object);
                 self.stack[back.root] = root;
             }
             self.clear(program, frame.function, frame.base);

@@ -8,9 +8,9 @@ use super::fiber::{Fiber, Frame, Return};
 use super::machine::Machine;
 use super::operand::fill;
 use super::place;
-use super::{Continuation, Effect, Failure, Fault, Limits, ModelCall, Next, Outcome, Reply, Stop};
+use super::{Continuation, Effect, Failure, Fault, ModelCall, Next, Outcome, Reply, Stop};
 use crate::load::{Function, Op, Program, Returns};
-use crate::natives::Context;
+use crate::natives::{Context, Native};
 use crate::value::{Boxed, RefKind, Value};
 use receiver::by_name;
 
@@ -30,31 +30,54 @@ pub(super) fn wrong_count(function: &Function, argc: usize) -> Box<Failure> {
     ))
 }
 
+/// Calls a built-in that is a value: in the middle of another instruction, which cannot be done again.
+fn call_native(
+    machine: &mut Machine,
+    native: &'static Native,
+    arguments: &mut [Value],
+) -> Outcome<Reply> {
+    let repeats = machine.meter.repeating(false);
+    let mut context = Context {
+        machine,
+        schema: None,
+    };
+    let reply = native.call(&mut context, arguments);
+    machine.meter.repeating(repeats);
+    reply
+}
+
 impl Fiber {
     /// Enters a function, with its registers behind all others.
     pub(super) fn enter(
         &mut self,
         program: &Program,
-        limits: &Limits,
+        machine: &mut Machine,
         function: u32,
         arguments: Vec<Value>,
         captures: &[Value],
         ret: Return,
     ) -> Outcome<()> {
         let callee = &program.functions[function as usize];
-        if self.frames.len() >= limits.depth {
-            return Err(Failure::stop(Stop::Depth(limits.depth)));
-        }
         let argc = arguments.len();
-        if argc > callee.arity || argc < callee.required {
-            return Err(wrong_count(callee, argc));
-        }
         let base = self.frames.last().map_or(0, |frame| {
             frame.base + program.functions[frame.function as usize].registers
         });
-        if self.stack.len() < base + callee.registers {
-            self.stack.resize(base + callee.registers + 64, Value::Nil);
-        }
+        self.make_room(callee, machine, base, argc)?;
+        self.begin(callee, function, base, arguments, captures, ret);
+        Ok(())
+    }
+
+    /// Puts arguments and captures into registers, for which there is room, and begins.
+    pub(super) fn begin(
+        &mut self,
+        callee: &Function,
+        function: u32,
+        base: usize,
+        arguments: Vec<Value>,
+        captures: &[Value],
+        ret: Return,
+    ) {
+        let argc = arguments.len();
         for (place, argument) in arguments.into_iter().enumerate() {
             self.stack[base + place] = argument;
         }
@@ -68,28 +91,19 @@ impl Fiber {
             base,
             ret,
         });
-        Ok(())
     }
 
     /// Enters a function whose arguments already lie in a row: they become its first registers.
     fn enter_at(
         &mut self,
         program: &Program,
-        limits: &Limits,
+        machine: &mut Machine,
         function: u32,
         (first, argc): (usize, usize),
         ret: Return,
     ) -> Outcome<()> {
         let callee = &program.functions[function as usize];
-        if self.frames.len() >= limits.depth {
-            return Err(Failure::stop(Stop::Depth(limits.depth)));
-        }
-        if argc > callee.arity || argc < callee.required {
-            return Err(wrong_count(callee, argc));
-        }
-        if self.stack.len() < first + callee.registers {
-            self.stack.resize(first + callee.registers + 64, Value::Nil);
-        }
+        self.make_room(callee, machine, first, argc)?;
         fill(callee, &mut self.stack[first..], argc);
         self.frames.push(Frame {
             function,
@@ -97,6 +111,31 @@ impl Fiber {
             base: first,
             ret,
         });
+        Ok(())
+    }
+
+    /// Looks whether a function can be called so, and makes room for its registers.
+    fn make_room(
+        &mut self,
+        callee: &Function,
+        machine: &mut Machine,
+        base: usize,
+        argc: usize,
+    ) -> Outcome<()> {
+        if self.frames.len() >= machine.limits.depth {
+            return Err(Failure::stop(Stop::Depth(machine.limits.depth)));
+        }
+        if argc > callee.arity || argc < callee.required {
+            return Err(wrong_count(callee, argc));
+        }
+        let needed = base + callee.registers;
+        if self.stack.len() < needed || self.frames.len() == self.frames.capacity() {
+            // Its arguments are on their way already: what is too much is seen at the next look.
+            machine.meter.forgiving(true);
+            let grown = self.grow(machine, needed);
+            machine.meter.forgiving(false);
+            grown?;
+        }
         Ok(())
     }
 
@@ -114,8 +153,7 @@ impl Fiber {
             let object = self.stack[frame.base].take();
             let site = &program.sites[back.site as usize];
             let mut root = self.stack[back.root].take();
-            let found = place::find(machine, &mut root, &site.path, &back.keys);
-            let result = found.map(|slot| *slot = object);
+            let result = place::put_back(machine, &mut root, &site.path, &back.keys, object);
             self.stack[back.root] = root;
             result?;
             frame.ret.then = None;
@@ -167,18 +205,21 @@ impl Fiber {
         match next {
             Next::Done(value) => {
                 ret.then = None;
-                machine.heap.note(&value);
+                machine.meter.note(&value);
                 self.deliver(program, machine, value, ret)
+            }
+            Next::Call(Value::Native(native), arguments) => {
+                self.each_native(program, machine, native, arguments, ret)
             }
             Next::Call(function, arguments) => {
                 self.apply(program, machine, &function, arguments, ret)
             }
             Next::Enter(function, arguments) => {
                 self.fuel -= 4;
-                if self.fuel < 0 || machine.heap.is_due() {
+                if self.fuel < 0 || machine.meter.is_due() {
                     self.refuel(machine)?;
                 }
-                self.enter(program, &machine.limits, function, arguments, &[], ret)?;
+                self.enter(program, machine, function, arguments, &[], ret)?;
                 Ok(None)
             }
             Next::Effect(effect) => {
@@ -190,6 +231,32 @@ impl Fiber {
                 }
                 self.pending = Some(ret);
                 Ok(Some(effect))
+            }
+        }
+    }
+
+    /// Calls a built-in on behalf of a continuation, again and again while it asks for that: elements of
+    /// an array may be many.
+    fn each_native(
+        &mut self,
+        program: &Program,
+        machine: &mut Machine,
+        native: &'static Native,
+        arguments: Vec<Value>,
+        mut ret: Return,
+    ) -> Outcome<Option<Effect>> {
+        let (mut native, mut arguments) = (native, arguments);
+        loop {
+            machine.meter.work(8)?;
+            let reply = call_native(machine, native, &mut arguments)?;
+            let (value, then) = match (reply, ret.then.as_mut()) {
+                (Reply::Value(value), Some(then)) => (value, then),
+                (reply, _) => return self.reply(program, machine, reply, ret),
+            };
+            machine.meter.note(&value);
+            match then.step(value) {
+                Next::Call(Value::Native(next), more) => (native, arguments) = (next, more),
+                next => return self.follow(program, machine, next, ret),
             }
         }
     }
@@ -206,33 +273,23 @@ impl Fiber {
         match function {
             Value::Function(closure) => {
                 self.fuel -= 4;
-                if self.fuel < 0 || machine.heap.is_due() {
+                if self.fuel < 0 || machine.meter.is_due() {
                     self.refuel(machine)?;
                 }
                 let captures = &closure.captures;
-                self.enter(
-                    program,
-                    &machine.limits,
-                    closure.function,
-                    arguments,
-                    captures,
-                    ret,
-                )?;
+                self.enter(program, machine, closure.function, arguments, captures, ret)?;
                 Ok(None)
             }
             Value::Native(native) => {
                 let mut arguments = arguments;
-                let reply = native.call(
-                    &mut Context {
-                        machine,
-                        schema: None,
-                    },
-                    &mut arguments,
-                )?;
+                let reply = call_native(machine, native, &mut arguments)?;
                 self.reply(program, machine, reply, ret)
             }
             Value::Ref(reference) if reference.kind == RefKind::Model => {
-                let prompt = arguments.first().map(Value::to_string).unwrap_or_default();
+                let prompt = match arguments.first() {
+                    Some(prompt) => machine.shown(prompt)?.into(),
+                    None => String::new(),
+                };
                 self.pending = Some(ret);
                 Ok(Some(Effect::Model(ModelCall {
                     model: reference.name.clone(),
@@ -259,7 +316,7 @@ impl Fiber {
     ) -> Outcome<Option<Effect>> {
         match reply {
             Reply::Value(value) => {
-                machine.heap.note(&value);
+                machine.meter.note_shell(&value);
                 self.deliver(program, machine, value, ret)
             }
             Reply::Effect(effect) => {
@@ -377,7 +434,8 @@ impl Fiber {
             }
             Op::Emit { base: first } | Op::EmitAwait { base: first } => {
                 let first = base + usize::from(first);
-                let channel = self.stack[first].take().to_string();
+                let channel: String = machine.meter.shown(&self.stack[first])?.into();
+                machine.meter.extent(&self.stack[first + 1])?;
                 let payload = self.stack[first + 1].take();
                 machine.note_emit(&channel, payload.clone());
                 self.pending = Some(Return::to(first));
@@ -396,6 +454,7 @@ impl Fiber {
                 let first = base + usize::from(first);
                 self.listen(
                     program,
+                    machine,
                     first,
                     usize::from(count),
                     &program.sites[site as usize],

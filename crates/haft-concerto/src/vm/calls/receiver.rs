@@ -5,12 +5,14 @@ use std::sync::Arc;
 use super::wrong_count;
 use crate::load::{CallSite, Function, Method, Program};
 use crate::natives::{self, Context};
-use crate::value::{Closure, RefKind, Reference, Value};
+use crate::value::{Array, Closure, RefKind, Reference, Value, grow, own_array};
 use crate::vm::fiber::{Fiber, Return};
 use crate::vm::machine::Machine;
 use crate::vm::operate::indexes;
 use crate::vm::place::{self, WriteBack};
-use crate::vm::{Continuation, Effect, Fault, FaultKind, ListenCall, McpCall, ModelCall, Outcome};
+use crate::vm::{
+    Continuation, Effect, Failure, Fault, FaultKind, ListenCall, McpCall, Meter, ModelCall, Outcome,
+};
 
 impl Fiber {
     /// Values out of registers in a row.
@@ -19,6 +21,13 @@ impl Fiber {
             .iter_mut()
             .map(Value::take)
             .collect()
+    }
+
+    /// Puts values back into registers in a row.
+    fn put(&mut self, first: usize, values: Vec<Value>) {
+        for (register, value) in self.stack[first..].iter_mut().zip(values) {
+            *register = value;
+        }
     }
 
     /// `receiver.method(arguments)` on a copy; the receiver lies at `first`.
@@ -34,12 +43,12 @@ impl Fiber {
         if let Some(function) = user_method(site, &self.stack[first]) {
             let ret = Return::to(first);
             if site.names.is_empty() {
-                self.enter_at(program, &machine.limits, function, (first, argc + 1), ret)?;
+                self.enter_at(program, machine, function, (first, argc + 1), ret)?;
                 return Ok(None);
             }
             let arguments = self.row(first, argc + 1);
             let arguments = by_name(&program.functions[function as usize], site, arguments)?;
-            self.enter(program, &machine.limits, function, arguments, &[], ret)?;
+            self.enter(program, machine, function, arguments, &[], ret)?;
             return Ok(None);
         }
         let mut receiver = self.stack[first].take();
@@ -59,8 +68,12 @@ impl Fiber {
             machine,
             schema: site.schema.as_deref(),
         };
-        let reply = natives::call_method(&mut context, &mut receiver, site, arguments)?;
-        self.reply(program, machine, reply, Return::to(first))
+        let reply = natives::call_method(&mut context, &mut receiver, site, arguments);
+        if reply.is_err() {
+            // It may be done again.
+            self.stack[first] = receiver;
+        }
+        self.reply(program, machine, reply?, Return::to(first))
     }
 
     /// A method on a place, which it may change.
@@ -81,9 +94,11 @@ impl Fiber {
             && matches!(self.stack[root], Value::Array(_))
         {
             let item = self.stack[first].take();
-            machine.heap.charge(20)?;
-            if let Value::Array(array) = &mut self.stack[root] {
-                Arc::make_mut(array).items_mut().push(item);
+            if let Value::Array(array) = &mut self.stack[root]
+                && let Err((failure, item)) = push(array, item, &mut machine.meter)
+            {
+                self.stack[first] = item;
+                return Err(failure);
             }
             return Ok(None);
         }
@@ -91,9 +106,10 @@ impl Fiber {
         let after = first + keys.len();
         let mut object = self.stack[root].take();
         let slot = match place::find(machine, &mut object, &site.path, &keys) {
-            Ok(slot) => slot,
+            Ok((slot, _)) => slot,
             Err(failure) => {
                 self.stack[root] = object;
+                self.put(first, keys);
                 return Err(failure);
             }
         };
@@ -123,7 +139,7 @@ impl Fiber {
                     self.stack[first + 1 + place] = self.stack[after + place].take();
                 }
                 self.stack[first] = receiver;
-                self.enter_at(program, &machine.limits, function, (first, argc + 1), ret)?;
+                self.enter_at(program, machine, function, (first, argc + 1), ret)?;
                 return Ok(None);
             }
             let mut arguments = vec![receiver.clone()];
@@ -136,7 +152,7 @@ impl Fiber {
                 }
             };
             drop(receiver);
-            self.enter(program, &machine.limits, function, arguments, &[], ret)?;
+            self.enter(program, machine, function, arguments, &[], ret)?;
             return Ok(None);
         }
         let special = function.is_some()
@@ -151,7 +167,11 @@ impl Fiber {
             for (place, argument) in arguments.into_iter().enumerate() {
                 self.stack[first + 1 + place] = argument;
             }
-            return self.method(program, machine, first, argc, number);
+            // The registers are not as they were: this cannot be done again.
+            let repeats = machine.meter.repeating(false);
+            let called = self.method(program, machine, first, argc, number);
+            machine.meter.repeating(repeats);
+            return called;
         }
         let mut receiver = slot.take();
         self.stack[root] = object;
@@ -162,10 +182,13 @@ impl Fiber {
         };
         let reply = natives::call_method(&mut context, &mut receiver, site, arguments);
         let mut object = self.stack[root].take();
-        let back =
-            place::find(machine, &mut object, &site.path, &keys).map(|slot| *slot = receiver);
+        let back = place::put_back(machine, &mut object, &site.path, &keys, receiver);
         self.stack[root] = object;
         back?;
+        if reply.is_err() {
+            // It may be done again.
+            self.put(first, keys);
+        }
         self.reply(program, machine, reply?, Return::to(first))
     }
 
@@ -182,9 +205,8 @@ impl Fiber {
         {
             let site = &program.sites[back.site as usize];
             let mut object = self.stack[back.root].take();
-            if let Ok(slot) = place::find(machine, &mut object, &site.path, &back.keys) {
-                *slot = value;
-            }
+            // It was there when it was taken out.
+            let _ = place::put_back(machine, &mut object, &site.path, &back.keys, value);
             self.stack[back.root] = object;
         }
     }
@@ -200,6 +222,10 @@ impl Fiber {
         dst: usize,
     ) -> Outcome<Option<Effect>> {
         let Some(methods) = program.tools.get(tool) else {
+            // Whoever sends them has no meter.
+            for argument in &arguments {
+                machine.meter.extent(argument)?;
+            }
             let first_named = arguments.len() - site.names.len();
             let arguments = arguments
                 .into_iter()
@@ -233,27 +259,21 @@ impl Fiber {
         }
         all.extend(arguments);
         let all = by_name(callee, site, all)?;
-        self.enter(
-            program,
-            &machine.limits,
-            *function,
-            all,
-            &[],
-            Return::to(dst),
-        )?;
+        self.enter(program, machine, *function, all, &[], Return::to(dst))?;
         Ok(None)
     }
 
     pub(super) fn listen(
         &mut self,
         program: &Program,
+        machine: &mut Machine,
         first: usize,
         count: usize,
         site: &CallSite,
     ) -> Outcome<Option<Effect>> {
-        let (target, builder) = match self.stack[first].take() {
-            Value::Ref(reference) if reference.kind == RefKind::Agent => (reference, None),
-            Value::Builder(builder) => (builder.target.clone(), Some(builder)),
+        let (target, builder) = match &self.stack[first] {
+            Value::Ref(reference) if reference.kind == RefKind::Agent => (reference.clone(), None),
+            Value::Builder(builder) => (builder.target.clone(), Some(builder.clone())),
             other => {
                 return Err(Fault::type_error(format!(
                     "cannot listen to {}",
@@ -261,7 +281,7 @@ impl Fiber {
                 )));
             }
         };
-        let prompt = self.stack[first + 1].take().to_string();
+        let prompt = machine.meter.shown(&self.stack[first + 1])?.into();
         let mut captures = self.row(first + 2, count).into_iter();
         let declared = program
             .listens
@@ -291,6 +311,28 @@ impl Fiber {
             listen: site.name.clone(),
             handlers,
         })))
+    }
+}
+
+/// Appends to an array; gives the item back if there is no room.
+fn push(
+    array: &mut Arc<Array>,
+    item: Value,
+    meter: &mut Meter,
+) -> Result<(), (Box<Failure>, Value)> {
+    let ready = own_array(array, meter).and_then(|array| {
+        let items = array.items_mut();
+        if items.len() == items.capacity() {
+            grow(items, meter)?;
+        }
+        Ok(items)
+    });
+    match ready {
+        Ok(items) => {
+            items.push(item);
+            Ok(())
+        }
+        Err(failure) => Err((failure, item)),
     }
 }
 

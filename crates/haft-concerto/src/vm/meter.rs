@@ -1,0 +1,269 @@
+//! What a program has used: steps, the work that one step does, memory.
+//!
+//! Steps of the loop are counted by the fiber, which settles them here. What a single instruction does
+//! beyond its one step (comparing, showing, copying, searching) is charged here as work, in steps too:
+//! about one for each value that is looked at, and one for some bytes of text. Whoever walks over
+//! something long charges as it goes, so that limits and cancelling are heeded in the middle of it.
+
+use super::{Canceller, Failure, Limits, Outcome, Stop};
+use crate::value::Value;
+
+/// How much work one instruction may do, in steps: some tenths of a second. Values that are shared
+/// within themselves can be longer than any memory when they are walked over.
+pub(crate) const MOST: u64 = 100_000_000;
+
+/// After how much work the limits are looked at again.
+const OFTEN: u64 = 50_000;
+
+/// What is smaller is not asked for: it is seen at the next look.
+const SMALL: usize = 64 << 10;
+
+/// Asked in the middle of long work, with the steps that are not settled yet: whether to stop.
+pub(crate) type Watch = Box<dyn Fn(u64) -> Option<Stop> + Send>;
+
+/// What a program has used.
+pub(crate) struct Meter {
+    steps: u64,
+    most_steps: Option<u64>,
+    /// Work that no fiber has settled yet, and when to look next.
+    work: u64,
+    next: u64,
+    canceller: Canceller,
+    watch: Option<Watch>,
+    /// What was allocated since the last look at what is still held. Counting each release would
+    /// cost more than to look now and then.
+    since: usize,
+    /// What was held then.
+    held: usize,
+    threshold: usize,
+    /// The threshold, or zero to be looked at as soon as possible.
+    look_at: usize,
+    limit: usize,
+    /// Whether something was refused that may fit when it is known what is still held.
+    is_short: bool,
+    /// Whether the instruction at hand can be done again.
+    repeats: bool,
+    /// Whether something is put back, which must not fail.
+    forgives: bool,
+}
+
+impl Meter {
+    pub(crate) fn new(limits: &Limits, canceller: Canceller) -> Self {
+        let limit = limits.memory.saturating_mul(1 << 20);
+        Self {
+            steps: 0,
+            most_steps: limits.steps,
+            work: 0,
+            next: OFTEN,
+            canceller,
+            watch: None,
+            since: 0,
+            held: 0,
+            threshold: limit / 2,
+            look_at: limit / 2,
+            limit,
+            is_short: false,
+            repeats: true,
+            forgives: false,
+        }
+    }
+
+    /// Notes work, in steps; more than one instruction may do is refused before it is done.
+    #[inline]
+    pub(crate) fn work(&mut self, steps: usize) -> Outcome<()> {
+        self.work = self.work.saturating_add(steps as u64);
+        if self.work < self.next {
+            Ok(())
+        } else {
+            self.look()
+        }
+    }
+
+    #[cold]
+    fn look(&mut self) -> Outcome<()> {
+        self.next = self.work.saturating_add(OFTEN);
+        // The fiber settles it as soon as it can.
+        self.look_at = 0;
+        if self.forgives {
+            return Ok(());
+        }
+        self.tick()?;
+        if let Some(stop) = self.watch.as_ref().and_then(|watch| watch(self.work)) {
+            return Err(Failure::stop(stop));
+        }
+        if self.work > MOST {
+            return Err(Failure::stop(Stop::Work(MOST)));
+        }
+        Ok(())
+    }
+
+    /// Whether it may go on.
+    pub(crate) fn tick(&self) -> Outcome<()> {
+        if self.canceller.is_cancelled() {
+            return Err(Failure::stop(Stop::Cancelled));
+        }
+        match self.most_steps {
+            Some(limit) if self.steps.saturating_add(self.work) >= limit => {
+                Err(Failure::stop(Stop::Steps(limit)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many steps may pass until the next tick.
+    pub(crate) fn allowance(&self) -> i64 {
+        let left = self
+            .most_steps
+            .map_or(OFTEN, |limit| limit.saturating_sub(self.steps));
+        i64::try_from(left.min(OFTEN)).unwrap_or(0)
+    }
+
+    /// Adds steps of the loop, and the work; gives both.
+    pub(crate) fn settle(&mut self, steps: u64) -> u64 {
+        let all = steps.saturating_add(self.work);
+        self.steps = self.steps.saturating_add(all);
+        self.work = 0;
+        self.next = OFTEN;
+        all
+    }
+
+    /// The steps of all that was settled.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Whether there is work to settle.
+    pub(crate) fn has_work(&self) -> bool {
+        self.work > 0
+    }
+
+    /// Who is asked in the middle of long work; gives who was before.
+    pub(crate) fn watched(&mut self, watch: Option<Watch>) -> Option<Watch> {
+        std::mem::replace(&mut self.watch, watch)
+    }
+
+    pub(crate) fn canceller(&self) -> Canceller {
+        self.canceller.clone()
+    }
+
+    /// Notes an allocation; one that alone is too much is refused before it is made.
+    #[inline]
+    pub(crate) fn charge(&mut self, bytes: usize) -> Outcome<()> {
+        self.since = self.since.saturating_add(bytes);
+        if bytes > self.limit {
+            Err(self.exceeded())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Notes an allocation that may be large, before it is made. What does not fit beside all that may
+    /// still be held is refused; the fiber then looks what is, and does its instruction again. So this
+    /// is asked before an instruction has changed anything.
+    pub(crate) fn ask(&mut self, bytes: usize) -> Outcome<()> {
+        if bytes > self.limit && !self.forgives {
+            return Err(self.exceeded());
+        }
+        if !self.fits(bytes) && bytes > SMALL && self.repeats && !self.forgives {
+            self.is_short = true;
+            return Err(self.exceeded());
+        }
+        self.since = self.since.saturating_add(bytes);
+        Ok(())
+    }
+
+    /// Whether so much fits beside all that may be held.
+    pub(crate) fn fits(&self, bytes: usize) -> bool {
+        let held = self.held.saturating_add(self.since);
+        held.saturating_add(bytes) <= self.limit
+    }
+
+    /// Asks for a list of so many values, which are copied into it.
+    pub(crate) fn copy(&mut self, count: usize) -> Outcome<()> {
+        self.ask(count.saturating_mul(16).saturating_add(40))?;
+        self.work(count / 2)
+    }
+
+    /// Charges for reading text.
+    #[inline]
+    pub(crate) fn read(&mut self, bytes: usize) -> Outcome<()> {
+        self.work(bytes / 16)
+    }
+
+    /// Whether so much may be there at all.
+    #[inline]
+    pub(crate) fn room(&self, bytes: usize) -> Outcome<()> {
+        if bytes > self.limit {
+            Err(self.exceeded())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether something was refused that may fit when it is known what is held.
+    pub(crate) fn was_short(&mut self) -> bool {
+        std::mem::take(&mut self.is_short)
+    }
+
+    /// While something is done that cannot be done again: gives what was before.
+    pub(crate) fn repeating(&mut self, repeats: bool) -> bool {
+        std::mem::replace(&mut self.repeats, repeats)
+    }
+
+    /// While something is put back to its place, which must not be lost: nothing is refused.
+    pub(crate) fn forgiving(&mut self, forgives: bool) {
+        self.forgives = forgives;
+    }
+
+    /// Notes what a new value takes whose parts were asked for, or are another's.
+    #[inline]
+    pub(crate) fn note_shell(&mut self, value: &Value) {
+        let bytes = match value {
+            Value::Ok(_) | Value::Err(_) | Value::Some(_) => 32,
+            Value::Struct(object) => 64 + 16 * object.values().len(),
+            _ => 0,
+        };
+        self.since = self.since.saturating_add(bytes);
+    }
+
+    /// Notes what a new value holds.
+    #[inline]
+    pub(crate) fn note(&mut self, value: &Value) {
+        let bytes = match value {
+            Value::Text(text) => text.heap().map_or(0, |(_, size)| size),
+            Value::Array(array) => 40 + 16 * array.items().len(),
+            Value::Map(map) => 80 + 48 * map.capacity(),
+            Value::Ok(_) | Value::Err(_) | Value::Some(_) => 32,
+            _ => 0,
+        };
+        self.since = self.since.saturating_add(bytes);
+    }
+
+    /// Whether it is time to look, at memory or at anything else.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.since >= self.look_at
+    }
+
+    /// Whether it is time to measure what is held; asks to be called again when it is next.
+    pub(crate) fn is_full(&mut self) -> bool {
+        self.look_at = self.threshold;
+        self.since >= self.threshold
+    }
+
+    /// What is still held was measured.
+    pub(crate) fn measured(&mut self, held: usize) -> Outcome<()> {
+        if held > self.limit {
+            return Err(self.exceeded());
+        }
+        self.since = 0;
+        self.held = held;
+        self.threshold = ((self.limit - held) / 2).max(self.limit / 64).max(1);
+        self.look_at = self.threshold;
+        Ok(())
+    }
+
+    fn exceeded(&self) -> Box<Failure> {
+        Failure::stop(Stop::Memory(self.limit >> 20))
+    }
+}
