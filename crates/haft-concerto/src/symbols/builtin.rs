@@ -73,7 +73,8 @@ pub fn is_std_prefix(path: &str) -> bool {
         let rest = it.path.strip_prefix(path);
         rest.is_some_and(|rest| rest.starts_with("::"))
     };
-    STANDARD.iter().any(inside)
+    // Nearly every name that is looked up is another.
+    path.starts_with("std") && STANDARD.iter().any(inside)
 }
 
 /// Types that nobody declares.
