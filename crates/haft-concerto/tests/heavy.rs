@@ -174,8 +174,8 @@ fn cancelling_is_heard_in_the_middle_of_an_operation() {
             "{}: {expression}",
             brief(&step)
         );
-        let cancelled = other.join().expect("it did not panic");
-        let late = ended.saturating_duration_since(cancelled);
+        let from = other.join().expect("it did not panic");
+        let late = ended.saturating_duration_since(from);
         assert!(late < Duration::from_millis(500), "{late:?}: {expression}");
     }
 }
