@@ -15,9 +15,6 @@ pub(crate) const MOST: u64 = 100_000_000;
 /// After how much work the limits are looked at again.
 const OFTEN: u64 = 50_000;
 
-/// What is smaller is not asked for: it is seen at the next look.
-const SMALL: usize = 64 << 10;
-
 /// Asked in the middle of long work, with the steps that are not settled yet: whether to stop.
 pub(crate) type Watch = Box<dyn Fn(u64) -> Option<Stop> + Send>;
 
@@ -164,7 +161,7 @@ impl Meter {
         if bytes > self.limit && !self.forgives {
             return Err(self.exceeded());
         }
-        if !self.fits(bytes) && bytes > SMALL && self.repeats && !self.forgives {
+        if !self.fits(bytes) && self.repeats && !self.forgives {
             self.is_short = true;
             return Err(self.exceeded());
         }
