@@ -265,6 +265,24 @@ fn sets_of_many_are_made_in_time_by_their_length() {
 }
 
 #[test]
+fn large_values_of_a_set_are_told_apart_by_their_parts() {
+    // Structs of many fields, lists that begin alike, and those within others.
+    for item in [
+        "P { a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7, h: 8, i: 9, j: i }",
+        "[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, i]",
+        "(\"x\".repeat(200) + \"${i}\").chars()",
+        "Some([{ k: [i] }])",
+    ] {
+        let text = format!(
+            "struct P {{ a: Int, b: Int, c: Int, d: Int, e: Int, f: Int, g: Int, h: Int, i: Int, j: Int }}
+             fn main() -> Int {{ let mut xs = []; for i in 0..3000 {{ xs.push({item}); }}
+             std::collections::Set::from(xs).len() }}"
+        );
+        assert_eq!(value(&text, steps(4_000_000)), "3000", "{item}");
+    }
+}
+
+#[test]
 fn memory_is_asked_for_before_it_is_taken() {
     // Each would be some hundred MiB.
     for expression in [
