@@ -1,12 +1,13 @@
 //! From source to diagnostics and IR.
 
 use crate::check::{self, Known};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::emit::{self, Surroundings};
 use crate::ir;
+use crate::load::{self, LoadErrorKind};
 use crate::manifest::Manifest;
 use crate::modules::read_program;
-use crate::source::{SourceMap, Sources};
+use crate::source::{SourceMap, Sources, Span};
 use crate::symbols::Symbols;
 
 /// Which connections `provider` may name.
@@ -126,7 +127,11 @@ fn run(source: &Source<'_>, options: &Options, emitting: bool) -> Compiled {
         let symbols = Symbols::new(&program, &known.servers, &mut diagnostics);
         check::check(&symbols, &known, &mut diagnostics);
         if emitting && !diagnostics.has_errors() {
-            ir = Some(emit::emit(&symbols, &sources, &surroundings(options)));
+            let module = emit::emit(&symbols, &sources, &surroundings(options));
+            match too_large(&module, &sources) {
+                Some(diagnostic) => diagnostics.push(diagnostic),
+                None => ir = Some(module),
+            }
         }
     }
     Compiled {
@@ -134,6 +139,28 @@ fn run(source: &Source<'_>, options: &Options, emitting: bool) -> Compiled {
         diagnostics: diagnostics.into_sorted(),
         sources,
     }
+}
+
+/// A function that has no room in the machine. Only a long program can have one: it is tried.
+fn too_large(module: &ir::Module, sources: &SourceMap) -> Option<Diagnostic> {
+    const LONG: usize = 100_000;
+    let length: usize = sources.files().iter().map(|file| file.text().len()).sum();
+    if length < LONG {
+        return None;
+    }
+    let error = load::load(module.clone()).err()?;
+    if !matches!(
+        error.kind,
+        LoadErrorKind::TooManyLocals | LoadErrorKind::TooHigh
+    ) {
+        return None;
+    }
+    let text = format!(
+        "`{}` has more variables and values than a function may have",
+        error.function
+    );
+    let start = Span::new(0, 0);
+    Some(Diagnostic::new(Code::E002, start, text).help("make several functions of it"))
 }
 
 pub(crate) fn known(options: &Options) -> Known {

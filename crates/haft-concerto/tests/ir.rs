@@ -426,6 +426,9 @@ fn damaged_files_are_refused_with_a_reason() {
         let error = Module::from_json(text).expect_err(text).to_string();
         assert!(!error.is_empty() && !error.contains("unwrap"), "{error}");
     }
+    // A byte order mark says nothing.
+    let marked = format!("\u{feff}{}", upstream(&json!([{"op": "RETURN"}])));
+    assert!(Module::from_json(&marked).is_ok());
     // A later 0.1.x is the same language.
     let mut later = upstream(&json!([{"op": "LOAD_CONST", "arg": 0}, {"op": "RETURN"}]));
     later["version"] = json!("0.1.7");

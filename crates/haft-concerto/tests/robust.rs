@@ -13,6 +13,32 @@ use haft_concerto::source::SourceMap;
 use haft_concerto::{Connections, Options, Source, compile, format};
 use proptest::prelude::*;
 
+#[test]
+fn a_function_that_is_too_large_is_told_when_it_is_compiled() {
+    let pipes = |count: usize| {
+        let pipe = "x |> f(1);\n".repeat(count);
+        format!("fn f(a: Int, b: Int) -> Int {{ a }} fn large(x: Int) {{\n{pipe}}} large(1);")
+    };
+    let lets = |count: usize| {
+        let lets = (0..count).map(|n| format!("let v{n} = 1;"));
+        let lets = lets.collect::<Vec<_>>().join("\n");
+        format!("fn large() {{\n{lets}\n}} large();")
+    };
+    for text in [pipes(66_000), lets(66_000)] {
+        let compiled = compile(&Source::new("t.conc", &text), &Options::default());
+        assert!(compiled.ir.is_none());
+        let error = compiled.diagnostics.iter().find(|it| !it.is_warning());
+        let error = error.expect("there is a reason");
+        assert_eq!(
+            error.text,
+            "`large` has more variables and values than a function may have"
+        );
+        assert!(error.help.is_some());
+    }
+    // What is only long compiles.
+    withstands(&lets(8_000));
+}
+
 /// Every program of the corpus, and those of the reference.
 fn programs() -> &'static [String] {
     fn gather(folder: &Path, found: &mut Vec<String>) {

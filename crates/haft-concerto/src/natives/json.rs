@@ -34,7 +34,7 @@ fn parse_as(context: &mut Context<'_>, text: &Value) -> Outcome<Reply> {
         .filter(|byte| matches!(byte, b',' | b':' | b']' | b'}'));
     let values = ends.count();
     context.meter().work(text.len() / 2)?;
-    let tree = values.saturating_mul(80).saturating_add(text.len());
+    let tree = values.saturating_mul(160).saturating_add(text.len());
     context.meter().ask(tree)?;
     let Some(schema) = context.schema else {
         return Err(Fault::type_error(

@@ -176,7 +176,9 @@ pub(super) fn call(
             Value::Nil
         }
         Method::Scope => {
-            let name = format!("{}\0{}", reference.name, text(0, "scope", meter)?);
+            let scope = text(0, "scope", meter)?;
+            meter.ask(2 * (reference.name.len() + scope.len()))?;
+            let name = format!("{}\0{scope}", reference.name);
             Value::Ref(Arc::new(Reference {
                 kind: reference.kind,
                 name: Arc::from(name),

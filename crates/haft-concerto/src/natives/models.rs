@@ -43,6 +43,9 @@ pub(super) fn call(
         Some(builder) => Builder::clone(builder),
         None => Builder::new(target.clone()),
     };
+    // All of it is copied.
+    context.meter().work(changed.tools.len())?;
+    context.meter().charge(96 + 8 * changed.tools.len())?;
     match method {
         Method::WithMemory => {
             let memory = match argument(arguments, 0, "with_memory")? {

@@ -129,7 +129,8 @@ impl Stores {
                 .map(|m| 64 + m.role.len() + m.content.len());
             sizer.bytes(bytes.sum());
         }
-        for ledger in self.ledgers.values() {
+        for (name, ledger) in &self.ledgers {
+            sizer.bytes(64 + name.len());
             ledger.measure(sizer);
         }
     }

@@ -84,6 +84,7 @@ impl Value {
                 | Self::Err(_)
                 | Self::Some(_)
                 | Self::Function(_)
+                | Self::Builder(_)
         )
     }
 }
@@ -126,6 +127,11 @@ pub(super) fn drop_flat(values: impl Iterator<Item = Value>) {
                     open.extend(closure.captures.drain(..).filter(Value::is_container));
                 }
             }
+            Value::Builder(builder) => {
+                if let Some(mut builder) = Arc::into_inner(builder) {
+                    open.extend(builder.context.take().filter(Value::is_container));
+                }
+            }
             _ => {}
         }
     }
@@ -133,7 +139,23 @@ pub(super) fn drop_flat(values: impl Iterator<Item = Value>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Builder, RefKind, Reference};
     use super::*;
+
+    #[test]
+    fn builders_nested_a_million_times_are_dropped_without_overflow() {
+        let agent = Arc::new(Reference {
+            kind: RefKind::Agent,
+            name: Arc::from("a"),
+        });
+        let mut value = Value::Nil;
+        for _ in 0..1_000_000 {
+            let mut builder = Builder::new(Arc::clone(&agent));
+            builder.context = Some(value);
+            value = Value::Builder(Arc::new(builder));
+        }
+        drop(value);
+    }
 
     #[test]
     fn values_nested_a_million_times_are_dropped_without_overflow() {

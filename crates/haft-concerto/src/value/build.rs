@@ -67,6 +67,7 @@ impl<'m> Writer<'m> {
     pub(crate) fn show(&mut self, value: &Value) -> Outcome<()> {
         match value {
             Value::Text(text) => self.push(text),
+            Value::Int(value) => self.push(super::display::digits(*value, &mut [0; 20])),
             other => super::display::write(other, self),
         }
     }

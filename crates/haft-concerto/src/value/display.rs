@@ -56,7 +56,7 @@ impl Sink for Capped<'_, '_> {
 
 /// The digits of an Int, without the ways of formatting: most of what programs put together is text
 /// and whole numbers.
-fn digits(value: i64, buffer: &mut [u8; 20]) -> &str {
+pub(super) fn digits(value: i64, buffer: &mut [u8; 20]) -> &str {
     let mut rest = value.unsigned_abs();
     let mut from = buffer.len();
     loop {

@@ -6,10 +6,9 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use super::{Value, equal};
 use crate::vm::{Meter, Outcome};
 
-/// How many parts of a value decide its hash, and how deep they lie: equal values must have equal
-/// hashes, unequal ones need not differ.
-const PARTS: usize = 8;
-const DEPTH: usize = 3;
+/// How many parts of a value decide its hash, from the innermost that count to the outermost: equal
+/// values must have equal hashes, unequal ones need not differ.
+const PARTS: [usize; 5] = [0, 4, 8, 16, 64];
 
 /// Keys come from models and servers: the hash is seeded anew in each process.
 type State = foldhash::fast::RandomState;
@@ -74,7 +73,7 @@ impl Unique {
 
     fn hash(&self, value: &Value, meter: &mut Meter) -> Outcome<u64> {
         let mut work = 8;
-        let hash = self.hash_to(value, DEPTH, &mut work);
+        let hash = self.hash_to(value, PARTS.len() - 1, &mut work);
         meter.work(work)?;
         Ok(hash)
     }
@@ -133,10 +132,12 @@ impl Unique {
         work: &mut usize,
     ) {
         (tag, items.len()).hash(hasher);
-        if depth > 0 {
-            for item in items.iter().take(PARTS) {
-                self.hash_to(item, depth - 1, work).hash(hasher);
-            }
+        // Long lists are often the same at their beginning.
+        let first = items.len().min(PARTS[depth]);
+        let (first, rest) = items.split_at(first);
+        let last = &rest[rest.len() - rest.len().min(PARTS[depth] / 8)..];
+        for item in first.iter().chain(last) {
+            self.hash_to(item, depth - 1, work).hash(hasher);
         }
     }
 
@@ -149,7 +150,7 @@ impl Unique {
         hasher: &mut impl Hasher,
         work: &mut usize,
     ) {
-        if depth == 0 || count > PARTS {
+        if count > PARTS[depth] {
             return;
         }
         let mut sum = 0_u64;

@@ -117,6 +117,7 @@ pub(crate) fn get_index(value: &Value, index: &Value, meter: &mut Meter) -> Outc
             Ok(Value::array(array.items()[from..to].to_vec()))
         }
         (Value::Map(map), Value::Text(key)) => {
+            // It is hashed.
             meter.read(key.len())?;
             Ok(map.get(key).cloned().unwrap_or_default())
         }

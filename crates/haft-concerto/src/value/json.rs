@@ -79,10 +79,11 @@ impl Value {
 
     /// What a tool's result is for a model (§9.1): `Ok` and `Some` are what they hold.
     pub fn to_tool_json(&self) -> Result<String, JsonError> {
-        match self {
-            Value::Ok(inner) | Value::Some(inner) => inner.get().to_tool_json(),
-            other => other.to_json(),
+        let mut value = self;
+        while let Value::Ok(inner) | Value::Some(inner) = value {
+            value = inner.get();
         }
+        value.to_json()
     }
 }
 

@@ -83,6 +83,7 @@ impl Map {
     }
 
     /// What one more entry takes: much where the table must grow for it.
+    #[inline]
     pub(crate) fn growth(&self) -> usize {
         if self.len() < self.entries.capacity() {
             16

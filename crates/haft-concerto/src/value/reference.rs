@@ -134,6 +134,12 @@ pub struct Builder {
     pub context: Option<Value>,
 }
 
+impl Drop for Builder {
+    fn drop(&mut self) {
+        drop_flat(self.context.take().into_iter());
+    }
+}
+
 impl Builder {
     /// A builder that changes nothing yet.
     pub fn new(target: Arc<Reference>) -> Self {

@@ -11,12 +11,19 @@ use crate::vm::Iter;
 pub struct Sizer {
     seen: HashSet<usize>,
     total: usize,
+    /// How many values were looked at.
+    looks: usize,
 }
 
 impl Sizer {
     /// The sum so far, in bytes.
     pub fn total(&self) -> usize {
         self.total
+    }
+
+    /// How many values were looked at, those that hold nothing aside.
+    pub(crate) fn looks(&self) -> usize {
+        self.looks
     }
 
     /// Adds values and all that they hold.
@@ -44,6 +51,7 @@ impl Sizer {
 
     #[allow(clippy::collapsible_match)] // the test adds what it tests
     fn one<'a>(&mut self, value: &'a Value, open: &mut Vec<&'a Value>) {
+        self.looks += 1;
         match value {
             Value::Text(text) => {
                 if let Some((place, size)) = text.heap() {
@@ -75,6 +83,9 @@ impl Sizer {
                 if self.shared(closure, 64 + 16 * closure.captures.len()) {
                     self.list(&closure.captures, open);
                 }
+            }
+            Value::Ref(reference) => {
+                self.shared(reference, 48 + reference.name.len());
             }
             Value::Builder(builder) => {
                 if self.shared(builder, 96 + 8 * builder.tools.len()) {

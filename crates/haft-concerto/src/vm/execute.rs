@@ -328,7 +328,13 @@ impl Fiber {
                     }
                     Op::IterNext { iter, dst, to } => {
                         let item = match &mut regs[usize::from(iter)] {
-                            Value::Iter(iter) => iter.next(),
+                            Value::Iter(iter) => {
+                                if let Iter::Map(..) = **iter {
+                                    // A new pair.
+                                    attempt!(frames, pc, machine.meter.charge(72));
+                                }
+                                iter.next()
+                            }
                             _ => None,
                         };
                         if let Some(item) = item {

@@ -254,7 +254,7 @@ impl Fiber {
     }
 
     /// Measures what is held: by this fiber, and by what all share.
-    fn measure(&self, machine: &mut Machine) -> Outcome<()> {
+    fn measure(&mut self, machine: &mut Machine) -> Outcome<()> {
         let mut sizer = Sizer::default();
         sizer.bytes(16 * self.stack.capacity() + size_of::<Frame>() * self.frames.capacity());
         sizer.add(&self.stack);
@@ -264,6 +264,8 @@ impl Fiber {
             then.measure(&mut sizer);
         }
         machine.measure(&mut sizer);
+        // Others come to their turn the sooner; no step of the program is it.
+        self.left = self.left.saturating_sub(sizer.looks() as u64);
         machine.meter.measured(sizer.total())
     }
 

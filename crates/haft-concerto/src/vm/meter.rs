@@ -15,9 +15,6 @@ pub(crate) const MOST: u64 = 100_000_000;
 /// After how much work the limits are looked at again.
 const OFTEN: u64 = 50_000;
 
-/// What is smaller is not asked for: it is seen at the next look.
-const SMALL: usize = 64 << 10;
-
 /// Asked in the middle of long work, with the steps that are not settled yet: whether to stop.
 pub(crate) type Watch = Box<dyn Fn(u64) -> Option<Stop> + Send>;
 
@@ -160,19 +157,27 @@ impl Meter {
     /// Notes an allocation that may be large, before it is made. What does not fit beside all that may
     /// still be held is refused; the fiber then looks what is, and does its instruction again. So this
     /// is asked before an instruction has changed anything.
+    #[inline]
     pub(crate) fn ask(&mut self, bytes: usize) -> Outcome<()> {
-        if bytes > self.limit && !self.forgives {
-            return Err(self.exceeded());
-        }
-        if !self.fits(bytes) && bytes > SMALL && self.repeats && !self.forgives {
-            self.is_short = true;
-            return Err(self.exceeded());
+        if !self.fits(bytes) {
+            self.refuse(bytes)?;
         }
         self.since = self.since.saturating_add(bytes);
         Ok(())
     }
 
+    /// Refuses what does not fit, unless it must not.
+    #[cold]
+    fn refuse(&mut self, bytes: usize) -> Outcome<()> {
+        if self.forgives || bytes <= self.limit && !self.repeats {
+            return Ok(());
+        }
+        self.is_short = bytes <= self.limit;
+        Err(self.exceeded())
+    }
+
     /// Whether so much fits beside all that may be held.
+    #[inline]
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         let held = self.held.saturating_add(self.since);
         held.saturating_add(bytes) <= self.limit

@@ -8,7 +8,7 @@ use super::operand::{append, fetch};
 use super::{Failure, Fault, Meter, Outcome, place};
 use crate::load::{CallSite, Mock, Op, Program, Step, Test};
 use crate::value::{
-    Binary, Boxed, Closure, Enum, Map, Range, RefKind, Struct, Value, Writer, compare,
+    Binary, Boxed, Closure, Enum, Map, Range, RefKind, Struct, Value, Writer, brief, compare,
     compare_metered, equal, get_field, set_field, set_index, slice_from,
 };
 
@@ -191,6 +191,7 @@ pub(super) fn operate(
             count,
             function,
         } => {
+            machine.meter.charge(64 + 16 * at(count))?;
             let captures = regs[at(base)..at(base) + at(count)]
                 .iter_mut()
                 .map(Value::take)
@@ -243,18 +244,23 @@ pub(super) fn operate(
             }));
         }
         Op::Mismatch { src } => {
-            return Err(Fault::type_error(format!(
-                "pattern does not match {}",
-                regs[at(src)]
-            )));
+            let shown = match &regs[at(src)] {
+                Value::Text(text) => brief(text).into_owned(),
+                other => other.to_string(),
+            };
+            return Err(Fault::type_error(format!("pattern does not match {shown}")));
         }
         Op::WrapOk { dst, src } => {
+            machine.meter.charge(32)?;
             regs[at(dst)] = match fetch(regs, locals, src) {
                 result @ (Value::Ok(_) | Value::Err(_)) => result,
                 value => Value::ok(value),
             };
         }
-        Op::WrapErr { dst, src } => regs[at(dst)] = Value::err(fetch(regs, locals, src)),
+        Op::WrapErr { dst, src } => {
+            machine.meter.charge(32)?;
+            regs[at(dst)] = Value::err(fetch(regs, locals, src));
+        }
         Op::NilPrep { dst, src } => {
             regs[at(dst)] = match fetch(regs, locals, src) {
                 Value::None => Value::Nil,
@@ -331,6 +337,9 @@ pub(super) fn operate(
         Op::InRange { base, inclusive } => {
             let [value, from, to] = [&regs[at(base)], &regs[at(base) + 1], &regs[at(base) + 2]];
             // A value of another kind is in no range.
+            if let Value::Text(text) = value {
+                machine.meter.read(text.len())?;
+            }
             let truth = matches!(
                 (compare(value, from), compare(value, to)),
                 (Ok(Some(Ordering::Equal | Ordering::Greater)), Ok(Some(order)))

@@ -160,6 +160,51 @@ async fn a_call_that_never_ends_does_not_hold_up_others() {
     assert_eq!((waited.unwrap(), next.is_ok()), ("30".to_owned(), true));
 }
 
+const HEAVY: &str = r#"
+    tool Heavy {
+        count: Int = 0,
+        @describe("Counts") pub fn next(mut self) -> Int { self.count += 1; self.count }
+        @describe("Never ends") pub fn compare(mut self) -> Bool {
+            let mut a: Any = [1]; let mut b: Any = [1];
+            for _i in 0..60 { a = [a, a]; b = [b, b]; }
+            self.count += 100;
+            a == b
+        }
+        @describe("Never ends") pub fn shout() -> Int {
+            let t = "ab".repeat(1000000);
+            loop { t.to_uppercase().split("B").join("b"); }
+        }
+    }
+    fn main() {}
+"#;
+
+#[tokio::test]
+async fn steps_that_take_long_hold_up_nobody_and_end_with_their_call() {
+    let text = manifest("http://127.0.0.1:9", "");
+    let stage = stage(&text, HEAVY, |setup| {
+        setup.call_limit = Duration::from_millis(400);
+    });
+    let tools = stage.host.tools(Box::new(Printed::default())).await;
+    let served = Arc::new(Served {
+        tools: tools.unwrap(),
+        _stage: stage,
+    });
+    for (name, count) in [("Heavy__compare", 101), ("Heavy__shout", 102)] {
+        let heavy = {
+            let served = Arc::clone(&served);
+            tokio::spawn(async move { served.call(name, json!({})).await })
+        };
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let next = served.call("Heavy__next", json!({}));
+        let next = tokio::time::timeout(Duration::from_secs(4), next).await;
+        let next = next.expect("it comes to its turn").unwrap();
+        // What the call did before it ended is not lost.
+        assert_eq!(next, count.to_string(), "{name}");
+        let error = heavy.await.unwrap().unwrap_err();
+        assert_eq!(error.message(), "max time exceeded (0.4s)", "{name}");
+    }
+}
+
 #[tokio::test]
 async fn a_served_tool_may_ask_models() {
     let answering = provider([say("42")]).await;

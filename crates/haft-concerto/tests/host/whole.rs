@@ -90,6 +90,11 @@ async fn cancelling_ends_loops_sleeps_and_requests() {
         "model M { provider: desk, base: \"small\" } M.execute(\"x\");",
         "try { loop { } } catch { println(\"caught\"); }",
         "loop { emit(\"x\", 1); }",
+        // One instruction that does not end in anybody's time, and many that take long.
+        "let mut a: Any = [1]; let mut b: Any = [1]; for _i in 0..60 { a = [a, a]; b = [b, b]; } println(a == b);",
+        "let mut a: Any = [1]; for _i in 0..60 { a = [a, a]; } emit(\"x\", a);",
+        "let t = \"ab\".repeat(5000000); loop { t.to_uppercase(); }",
+        "let t = \"ab\".repeat(5000000); while t.replace(\"b\", \"c\").len() > 0 { }",
         "pipeline P(n: Int) -> Int { stage a(n: Int) -> Int { if n > 60 { n } else { P.run(n + 1); P.run(n + 1); n } } } P.run(0);",
     ] {
         let server = provider([fault(Fault::Hang).forever()]).await;

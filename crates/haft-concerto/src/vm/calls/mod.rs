@@ -212,6 +212,8 @@ impl Fiber {
                 self.each_native(program, machine, native, arguments, ret)
             }
             Next::Call(function, arguments) => {
+                // What is gathered grows.
+                machine.meter.charge(32)?;
                 self.apply(program, machine, &function, arguments, ret)
             }
             Next::Enter(function, arguments) => {
@@ -286,10 +288,11 @@ impl Fiber {
                 self.reply(program, machine, reply, ret)
             }
             Value::Ref(reference) if reference.kind == RefKind::Model => {
-                let prompt = match arguments.first() {
-                    Some(prompt) => machine.shown(prompt)?.into(),
-                    None => String::new(),
-                };
+                // The arguments are not in their registers any more: this cannot be done again.
+                let repeats = machine.meter.repeating(false);
+                let prompt = arguments.first().map(|it| machine.meter.shown(it));
+                machine.meter.repeating(repeats);
+                let prompt = prompt.transpose()?.map(String::from).unwrap_or_default();
                 self.pending = Some(ret);
                 Ok(Some(Effect::Model(ModelCall {
                     model: reference.name.clone(),
