@@ -146,7 +146,7 @@ fn the_manifest_of_the_guide_can_be_read_and_has_no_unknown_key() {
     let blocks = blocks(&page);
     let (_, text, _) = blocks.iter().find(|(kind, ..)| kind == "toml").unwrap();
     let manifest = Manifest::read(text).unwrap();
-    assert_eq!(manifest.warnings, Vec::<String>::new());
+    assert_eq!(manifest.warnings, []);
     assert_eq!(manifest.connections.len(), 1);
     assert_eq!(manifest.servers.len(), 1);
 }
