@@ -166,6 +166,8 @@ fn too_large(module: &ir::Module, sources: &SourceMap) -> Option<Diagnostic> {
 pub(crate) fn known(options: &Options) -> Known {
     let names = |list: &[ir::Connection]| list.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     let manifest = options.manifest.clone().unwrap_or_default();
+    let agents = manifest.agents.iter().map(|(name, _)| name.clone());
+    let agents = (options.connections != Connections::Any).then(|| agents.collect());
     let connections = match &options.connections {
         Connections::Any => None,
         Connections::Known(more) => {
@@ -179,6 +181,7 @@ pub(crate) fn known(options: &Options) -> Known {
     Known {
         connections,
         servers,
+        agents,
     }
 }
 

@@ -12,8 +12,8 @@ pub enum Code {
     E001, E002,
     E010, E011, E012, E013, E014, E015, E016, E017, E018, E019,
     E020, E021, E022, E023, E024, E025, E026, E027, E028, E029,
-    E030, E031, E032, E033, E034,
-    W001, W002, W003, W004, W005, W006, W007,
+    E030, E031, E032, E033, E034, E035, E036, E037,
+    W001, W002, W003, W004, W005, W006, W007, W008, W009,
 }
 
 impl Code {
@@ -175,7 +175,10 @@ pub fn did_you_mean<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -
     let close = |name: &&str| {
         let allowed = 1 + wrong.chars().count().min(name.chars().count()) / 4;
         let length = wrong.len().abs_diff(name.len());
-        length <= allowed && strsim::damerau_levenshtein(wrong, name) <= allowed
+        // Any two short names are near to each other: half of the letters must be there.
+        let longest = wrong.len().max(name.len());
+        let far = |distance: usize| distance > allowed || distance * 2 > longest;
+        length <= allowed && !far(strsim::damerau_levenshtein(wrong, name))
     };
     names
         .into_iter()
@@ -213,5 +216,6 @@ mod tests {
         let names = ["restock", "band", "main"];
         assert_eq!(did_you_mean("restok", names), Some("restock"));
         assert_eq!(did_you_mean("zebra", names), None);
+        assert_eq!(did_you_mean("y", ["x"]), None);
     }
 }

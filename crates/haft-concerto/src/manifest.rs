@@ -1,33 +1,50 @@
 //! `Concerto.toml` (concerto.md §16).
 
+mod shape;
+
+use std::fmt;
+
 use serde_json::{Map, Value as Json};
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::ir;
+use shape::{Reader, Table};
 
-/// Why a manifest cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ManifestError {
-    /// It is no TOML.
-    #[error("Concerto.toml: {0}")]
-    Syntax(String),
-    /// Something in it is missing or of the wrong form.
-    #[error("Concerto.toml: `{place}` {problem}")]
-    Invalid {
-        /// Which table or key.
-        place: String,
-        /// What is wrong with it, and what to do.
-        problem: String,
-    },
+/// Something about a place in a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The line, from 1.
+    pub line: usize,
+    /// The character in it, from 1.
+    pub column: usize,
+    /// What is wrong there, and what to do.
+    pub text: String,
 }
 
-fn invalid(place: impl Into<String>, problem: impl Into<String>) -> ManifestError {
-    ManifestError::Invalid {
-        place: place.into(),
-        problem: problem.into(),
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.text)
     }
 }
+
+/// Why a manifest cannot be used: everything that is wrong with it, by place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManifestError {
+    /// What is wrong; never empty.
+    pub problems: Vec<Note>,
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            let line = if index == 0 { "" } else { "\n" };
+            write!(f, "{line}Concerto.toml:{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ManifestError {}
 
 /// What a program may reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,42 +88,9 @@ pub struct Manifest {
     pub agents: Vec<(String, Map<String, Json>)>,
     /// What programs may reach.
     pub permissions: Permissions,
-    /// Keys that mean nothing here.
-    pub warnings: Vec<String>,
+    /// Keys that mean nothing here, by place.
+    pub warnings: Vec<Note>,
 }
-
-const PROVIDERS: [&str; 6] = ["openai", "anthropic", "google", "ollama", "custom", "mock"];
-const CONNECTION_KEYS: &[&str] = &[
-    "provider",
-    "api_key_env",
-    "base_url",
-    "default_model",
-    "timeout",
-    "models",
-    "retry",
-    "rate_limit",
-];
-const RETRY_KEYS: &[&str] = &[
-    "max_attempts",
-    "backoff",
-    "initial_delay_ms",
-    "max_delay_ms",
-];
-const RATE_KEYS: &[&str] = &[
-    "requests_per_minute",
-    "tokens_per_minute",
-    "concurrent_requests",
-];
-const SERVER_KEYS: &[&str] = &["transport", "command", "url", "timeout", "env"];
-const AGENT_KEYS: &[&str] = &[
-    "transport",
-    "command",
-    "args",
-    "env",
-    "working_dir",
-    "timeout",
-    "params",
-];
 
 impl Manifest {
     /// Reads the text of a manifest.
@@ -117,138 +101,110 @@ impl Manifest {
     /// let text = "[project]\nname = \"shop\"\n[connections.desk]\nprovider = \"mock\"\n";
     /// let manifest = Manifest::read(text)?;
     /// assert_eq!(manifest.connections[0].name, "desk");
+    ///
+    /// let wrong = Manifest::read("[project]\nname = 5\n").unwrap_err();
+    /// assert_eq!(wrong.to_string(), "Concerto.toml:2:8: `project.name` is a string, and this is a number");
     /// # Ok::<(), haft_concerto::manifest::ManifestError>(())
     /// ```
     pub fn read(text: &str) -> Result<Self, ManifestError> {
-        let table = DeTable::parse(text).map_err(|it| ManifestError::Syntax(it.to_string()))?;
-        let table = json_table(table.get_ref());
+        let mut reader = Reader::new(text);
         let mut manifest = Self::default();
-        manifest.known(
-            "",
-            &table,
-            &["project", "connections", "mcp", "agents", "permissions"],
-        );
-        let project = table.get("project");
-        let project =
-            project.ok_or_else(|| invalid("[project]", "is missing; it names the project"))?;
-        manifest.project(members("project", project)?)?;
-        for (name, value) in entries(&table, "connections")? {
-            let place = format!("connections.{name}");
-            let mut config = members(&place, value)?.clone();
-            manifest.connection(&place, &config)?;
-            // What means nothing here may be a key.
-            config.retain(|key, _| CONNECTION_KEYS.contains(&key.as_str()));
-            let name = name.clone();
-            let config = Json::Object(config);
-            manifest.connections.push(ir::Connection { name, config });
-        }
-        for (name, value) in entries(&table, "mcp")? {
-            let place = format!("mcp.{name}");
-            if !is_label(name) {
-                let problem = "is no valid name: letters, digits and `-`, single `_` between them, at most 24";
-                return Err(invalid(place, problem));
+        match DeTable::parse(text) {
+            Ok(table) => manifest.sections(table.get_ref(), &mut reader),
+            Err(error) => {
+                let at = error.span().map_or(text.len(), |span| span.start);
+                reader.problem(at, format!("this is no TOML: {}", error.message()));
             }
-            let mut config = members(&place, value)?.clone();
-            manifest.server(&place, &config)?;
-            config.retain(|key, _| SERVER_KEYS.contains(&key.as_str()));
-            config.insert("type".to_owned(), "mcp".into());
-            let name = name.clone();
-            let config = Json::Object(config);
-            manifest.servers.push(ir::Connection { name, config });
         }
-        for (name, value) in entries(&table, "agents")? {
-            let place = format!("agents.{name}");
-            let config = members(&place, value)?.clone();
-            manifest.known(&place, &config, AGENT_KEYS);
-            require(&place, &config, "command")?;
-            manifest.agents.push((name.clone(), config));
+        manifest.warnings = reader.sorted_warnings();
+        match reader.sorted_problems() {
+            problems if problems.is_empty() => Ok(manifest),
+            problems => Err(ManifestError { problems }),
         }
-        if let Some(value) = table.get("permissions") {
-            let config = members("permissions", value)?;
-            manifest.known("permissions", config, &["fs", "http", "env", "process"]);
-            manifest.permissions = Permissions {
-                fs: grant(config, "fs")?,
-                http: grant(config, "http")?,
-                env: grant(config, "env")?,
-                process: config
-                    .get("process")
-                    .and_then(Json::as_bool)
-                    .unwrap_or(false),
+    }
+
+    fn sections(&mut self, table: &DeTable<'_>, reader: &mut Reader<'_>) {
+        reader.known("", table, shape::SECTIONS);
+        if let Some(project) = reader.section(table, "project") {
+            self.project(&project, reader);
+        } else if !table.contains_key("project") {
+            let text = "`[project]` is missing; it names the project: `name = \"…\"`";
+            reader.problem(0, text.to_owned());
+        }
+        for entry in reader.entries(table, "connections") {
+            self.connection(&entry, reader);
+        }
+        for entry in reader.entries(table, "mcp") {
+            self.server(&entry, reader);
+        }
+        for entry in reader.entries(table, "agents") {
+            reader.members(&entry, shape::AGENT);
+            reader.require(&entry, "command");
+            let config = config(entry.members, shape::AGENT);
+            self.agents.push((entry.name.to_owned(), config));
+        }
+        if let Some(permissions) = reader.section(table, "permissions") {
+            reader.members(&permissions, shape::PERMISSIONS);
+            let config = config(permissions.members, shape::PERMISSIONS);
+            self.permissions = Permissions {
+                fs: grant(config.get("fs")),
+                http: grant(config.get("http")),
+                env: grant(config.get("env")),
+                process: config.get("process") == Some(&Json::Bool(true)),
             };
         }
-        Ok(manifest)
     }
 
-    fn known(&mut self, place: &str, config: &Map<String, Json>, keys: &[&str]) {
-        for key in config.keys().filter(|key| !keys.contains(&key.as_str())) {
-            let place = if place.is_empty() {
-                String::new()
-            } else {
-                format!("{place}.")
-            };
-            self.warnings
-                .push(format!("Concerto.toml: unknown key `{place}{key}`"));
-        }
+    fn project(&mut self, table: &Table<'_, '_>, reader: &mut Reader<'_>) {
+        reader.members(table, shape::PROJECT);
+        reader.require(table, "name");
+        let text = |key| table.text(key).map(str::to_owned);
+        self.name = text("name").unwrap_or_default();
+        self.version = text("version");
+        self.entry = text("entry");
     }
 
-    fn project(&mut self, config: &Map<String, Json>) -> Result<(), ManifestError> {
-        self.known("project", config, &["name", "version", "entry"]);
-        require("project", config, "name")?.clone_into(&mut self.name);
-        self.version = text("project", config, "version")?.map(str::to_owned);
-        self.entry = text("project", config, "entry")?.map(str::to_owned);
-        Ok(())
+    fn connection(&mut self, entry: &Table<'_, '_>, reader: &mut Reader<'_>) {
+        reader.members(entry, shape::CONNECTION);
+        reader.require(entry, "provider");
+        if matches!(
+            entry.text("provider"),
+            Some("openai" | "anthropic" | "google")
+        ) {
+            reader.require(entry, "api_key_env");
+        }
+        // What means nothing here may be a key, so it is left out.
+        let config = config(entry.members, shape::CONNECTION);
+        self.connections.push(ir::Connection {
+            name: entry.name.to_owned(),
+            config: Json::Object(config),
+        });
     }
 
-    fn connection(&mut self, place: &str, config: &Map<String, Json>) -> Result<(), ManifestError> {
-        self.known(place, config, CONNECTION_KEYS);
-        let provider = require(place, config, "provider")?;
-        if !PROVIDERS.contains(&provider) {
-            let known = PROVIDERS.join(", ");
-            return Err(invalid(
-                format!("{place}.provider"),
-                format!("is none of {known}"),
-            ));
+    fn server(&mut self, entry: &Table<'_, '_>, reader: &mut Reader<'_>) {
+        reader.members(entry, shape::SERVER);
+        if !is_label(entry.name) {
+            let problem =
+                "is no valid name: letters, digits and `-`, single `_` between them, at most 24";
+            reader.problem(entry.at, format!("`{}` {problem}", entry.path));
         }
-        for key in ["api_key_env", "base_url", "default_model"] {
-            text(place, config, key)?;
-        }
-        if matches!(provider, "openai" | "anthropic" | "google") {
-            require(place, config, "api_key_env")?;
-        }
-        without_password(place, config, "base_url")?;
-        for (key, keys) in [("retry", RETRY_KEYS), ("rate_limit", RATE_KEYS)] {
-            if let Some(value) = config.get(key) {
-                let place = format!("{place}.{key}");
-                self.known(&place, members(&place, value)?, keys);
-            }
-        }
-        if let Some(models) = config.get("models") {
-            let place = format!("{place}.models");
-            let models = members(&place, models)?;
-            if let Some((name, _)) = models.iter().find(|(_, value)| !value.is_string()) {
-                return Err(invalid(
-                    format!("{place}.{name}"),
-                    "is the name of a model, a string",
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn server(&mut self, place: &str, config: &Map<String, Json>) -> Result<(), ManifestError> {
-        self.known(place, config, SERVER_KEYS);
-        without_password(place, config, "url")?;
-        let transport = text(place, config, "transport")?;
-        match transport {
-            Some("stdio") => drop(require(place, config, "command")?),
-            Some("http" | "sse") => drop(require(place, config, "url")?),
-            None if config.contains_key("command") || config.contains_key("url") => {}
+        match entry.text("transport") {
+            Some("stdio") => reader.require(entry, "command"),
+            Some("http" | "sse") => reader.require(entry, "url"),
+            _ if ["command", "url", "transport"]
+                .iter()
+                .any(|key| entry.members.contains_key(*key)) => {}
             _ => {
-                let problem = "is one of stdio, http, sse";
-                return Err(invalid(format!("{place}.transport"), problem));
+                let text = format!("`{}` has no `command` and no `url`", entry.path);
+                reader.problem(entry.at, text);
             }
         }
-        Ok(())
+        let mut config = config(entry.members, shape::SERVER);
+        config.insert("type".to_owned(), "mcp".into());
+        self.servers.push(ir::Connection {
+            name: entry.name.to_owned(),
+            config: Json::Object(config),
+        });
     }
 }
 
@@ -263,86 +219,30 @@ pub(crate) fn is_label(name: &str) -> bool {
         && name.chars().all(characters)
 }
 
-fn members<'t>(place: &str, value: &'t Json) -> Result<&'t Map<String, Json>, ManifestError> {
-    value
-        .as_object()
-        .ok_or_else(|| invalid(place, "is a table"))
-}
-
-fn entries<'t>(
-    table: &'t Map<String, Json>,
-    key: &str,
-) -> Result<Vec<(&'t String, &'t Json)>, ManifestError> {
-    match table.get(key) {
-        Some(value) => Ok(members(key, value)?.iter().collect()),
-        None => Ok(Vec::new()),
-    }
-}
-
-fn text<'t>(
-    place: &str,
-    config: &'t Map<String, Json>,
-    key: &str,
-) -> Result<Option<&'t str>, ManifestError> {
-    match config.get(key) {
-        Some(Json::String(text)) => Ok(Some(text)),
-        Some(_) => Err(invalid(format!("{place}.{key}"), "is a string")),
-        None => Ok(None),
-    }
-}
-
-fn require<'t>(
-    place: &str,
-    config: &'t Map<String, Json>,
-    key: &str,
-) -> Result<&'t str, ManifestError> {
-    let found = text(place, config, key)?;
-    found.ok_or_else(|| invalid(format!("{place}.{key}"), "is missing"))
-}
-
-/// An address is written into the IR, which holds no secret.
-fn without_password(
-    place: &str,
-    config: &Map<String, Json>,
-    key: &str,
-) -> Result<(), ManifestError> {
-    let address = text(place, config, key)?.unwrap_or_default();
-    let (_, rest) = address.split_once("://").unwrap_or(("", address));
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if authority.contains('@') {
-        let problem =
-            "holds a user or password: put a key into the environment and name it in `api_key_env`";
-        return Err(invalid(format!("{place}.{key}"), problem));
-    }
-    Ok(())
-}
-
-fn grant(config: &Map<String, Json>, key: &str) -> Result<Grant, ManifestError> {
-    let wrong = || {
-        invalid(
-            format!("permissions.{key}"),
-            "is a list of strings, or `true` for all",
-        )
-    };
-    match config.get(key) {
-        None | Some(Json::Bool(false)) => Ok(Grant::None),
-        Some(Json::Bool(true)) => Ok(Grant::All),
+/// What was checked already; anything else grants nothing.
+fn grant(value: Option<&Json>) -> Grant {
+    match value {
+        Some(Json::Bool(true)) => Grant::All,
         Some(Json::Array(list)) => {
-            let texts = list.iter().map(|it| it.as_str().map(str::to_owned));
-            texts
-                .collect::<Option<_>>()
-                .map(Grant::Only)
-                .ok_or_else(wrong)
+            let names = list.iter().filter_map(|it| it.as_str().map(str::to_owned));
+            Grant::Only(names.collect())
         }
-        Some(_) => Err(wrong()),
+        _ => Grant::None,
     }
+}
+
+/// The known members of a table as JSON, in the order of the file.
+fn config(table: &DeTable<'_>, keys: &[shape::Key]) -> Map<String, Json> {
+    let mut config = json_table(table);
+    config.retain(|name, _| keys.iter().any(|(key, _)| key == name));
+    config
 }
 
 /// A table as JSON, its members in the order of the file.
 fn json_table(table: &DeTable<'_>) -> Map<String, Json> {
     let mut list: Vec<_> = table.iter().collect();
     list.sort_by_key(|(key, _)| key.span().start);
-    let pair = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+    let pair = |(key, value): (&toml::Spanned<_>, &toml::Spanned<DeValue<'_>>)| {
         let key: &std::borrow::Cow<'_, str> = key.get_ref();
         (key.to_string(), json_value(value.get_ref()))
     };
@@ -378,7 +278,11 @@ mod tests {
         let key = "[connections.desk]\nprovider = \"ollama\"\napi_key = \"sk-hunter2\"\n";
         let manifest = Manifest::read(&format!("[project]\nname = \"a\"\n{key}")).unwrap();
         assert!(!format!("{manifest:?}").contains("hunter2"));
-        assert!(manifest.warnings[0].contains("`connections.desk.api_key`"));
+        assert_eq!(
+            manifest.warnings[0].to_string(),
+            "5:1: unknown key `connections.desk.api_key`; a key stays in the environment: name its \
+             variable in `api_key_env`"
+        );
         for place in [
             "[connections.desk]\nprovider = \"ollama\"\nbase_url = \"http://u:hunter2@h/v1\"\n",
             "[mcp.S]\ntransport = \"http\"\nurl = \"http://u:hunter2@h/mcp\"\n",
@@ -433,29 +337,92 @@ mod tests {
         );
         assert_eq!(manifest.permissions.env, Grant::All);
         assert!(manifest.permissions.process);
-        assert_eq!(
-            manifest.warnings,
-            ["Concerto.toml: unknown key `connections.alpha.extra`"]
-        );
+        let warnings: Vec<_> = manifest.warnings.iter().map(Note::to_string).collect();
+        assert_eq!(warnings, ["14:13: unknown key `connections.alpha.extra`"]);
     }
 
     #[test]
     fn what_is_missing_is_told_with_its_place() {
-        assert!(
-            Manifest::read("")
-                .unwrap_err()
-                .to_string()
-                .contains("[project]")
-        );
-        assert!(Manifest::read("a = ").is_err());
-        let shown = wrong("[connections.a]\nprovider = \"openai\"");
+        let missing = Manifest::read("").unwrap_err().to_string();
+        assert!(missing.starts_with("Concerto.toml:1:1: `[project]` is missing"));
         assert_eq!(
-            shown,
-            "Concerto.toml: `connections.a.api_key_env` is missing"
+            wrong("[connections.a]\nprovider = \"openai\""),
+            "Concerto.toml:3:14: `connections.a.api_key_env` is missing"
         );
-        assert!(wrong("[connections.a]\nprovider = \"x\"").contains("is none of openai"));
         assert!(wrong("[mcp.S]\ntransport = \"http\"").contains("`mcp.S.url` is missing"));
-        assert!(wrong("[mcp.S]\n").contains("stdio, http, sse"));
+        assert!(wrong("[mcp.S]\n").contains("no `command` and no `url`"));
         assert!(wrong("[mcp.a__b]\nurl = \"x\"").contains("no valid name"));
+        assert!(wrong("[agents.a]\n").contains("`agents.a.command` is missing"));
+    }
+
+    #[test]
+    fn a_mistake_in_the_text_has_its_line() {
+        let said = wrong("[connections.a]\nprovider = ");
+        assert!(said.starts_with("Concerto.toml:4:"), "{said}");
+        assert!(!said.contains('|'), "{said}");
+    }
+
+    #[test]
+    fn every_wrong_type_is_told_at_once_and_in_order() {
+        let said = wrong(
+            r#"version = 1
+[connections.desk]
+provider = "opnai"
+timeout = "30"
+models = { a = 1 }
+retry = { max_attempts = -1, backoff = "quickly" }
+rate_limit = 5
+[mcp]
+T = 3
+[mcp.S]
+transport = "stdo"
+command = ["x"]
+env = { A = 1 }
+[agents.a]
+command = "x"
+args = "y"
+timeout = -1
+[permissions]
+fs = "all"
+http = [1]
+process = "yes"
+"#,
+        );
+        let expected = [
+            "3:11: `project.version` is a string, and this is a number",
+            "5:12: `connections.desk.provider` is none of openai, anthropic, google, ollama, custom, mock; \
+             did you mean `openai`?",
+            "6:11: `connections.desk.timeout` is a number of seconds, and this is a string",
+            "7:16: `connections.desk.models.a` is a string, and this is a number",
+            "8:26: `connections.desk.retry.max_attempts` is a whole number from 0 on",
+            "8:40: `connections.desk.retry.backoff` is none of none, linear, exponential",
+            "9:14: `connections.desk.rate_limit` is a table, and this is a number",
+            "11:5: `mcp.T` is a table, and this is a number",
+            "13:13: `mcp.S.transport` is none of stdio, http, sse; did you mean `stdio`?",
+            "14:11: `mcp.S.command` is a string, and this is a list",
+            "15:13: `mcp.S.env.A` is a string, and this is a number",
+            "18:8: `agents.a.args` is a list of strings",
+            "19:11: `agents.a.timeout` is a number of seconds",
+            "21:6: `permissions.fs` is a list of strings, or `true` for all",
+            "22:8: `permissions.http` is a list of strings, or `true` for all",
+            "23:11: `permissions.process` is `true` or `false`, and this is a string",
+        ];
+        let expected = expected.map(|it| format!("Concerto.toml:{it}"));
+        assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn sections_and_keys_that_are_nearly_right_are_recognised() {
+        let text =
+            "[project]\nname = \"a\"\nversoin = \"1\"\n[conections.desk]\nprovider = \"mock\"\n";
+        let warnings = Manifest::read(text).unwrap().warnings;
+        let warnings: Vec<_> = warnings.iter().map(Note::to_string).collect();
+        assert_eq!(
+            warnings,
+            [
+                "3:1: unknown key `project.versoin`; did you mean `version`?",
+                "4:2: unknown key or section `conections`; did you mean `connections`?",
+            ]
+        );
     }
 }

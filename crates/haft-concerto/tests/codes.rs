@@ -382,12 +382,55 @@ fn w005_w006_w007_servers_types_agents() {
     earns("W006", "fn f(_a: Strng) {} f(1);");
     earns(
         "W007",
-        "agent A { connector: coder } tool T { fn f() {} } A.with_tools([T]).execute(\"x\");",
+        "agent A { command: \"coder\" } tool T { fn f() {} } A.with_tools([T]).execute(\"x\");",
     );
-    earns("W007", "agent A { connector: coder, tools: [] }");
+    earns("W007", "agent A { command: \"coder\", tools: [] }");
     fine(
-        "mcp Web { command: \"x\" } agent A { connector: coder } A.with_context(1).execute(\"x\");",
+        "mcp Web { command: \"x\" } agent A { command: \"coder\" } A.with_context(1).execute(\"x\");",
     );
+}
+
+#[test]
+fn e035_e036_fields_and_constants() {
+    earns("E035", "struct P { x: Int } println(P {});");
+    earns("E035", "schema S { x: Int, y: Int } println(S { x: 1 });");
+    fine("struct P { a: Option<Int>, b: Int = 1, c?: Int } println(P {});");
+    earns("E036", "const A: Int = A; println(A);");
+    earns("E036", "const A: Int = B; const B: Int = 1; println(A);");
+    fine("const B: Int = 1; const A: Int = B; println(A);");
+    fine("const A: Any = || B; const B: Int = 1; println(A());");
+}
+
+#[test]
+fn w008_w009_what_has_no_effect() {
+    earns("W008", "@tset fn f() {} f();");
+    earns("W008", "@log fn f() {} f();");
+    earns("W008", "model M { provider: desk, colour: 1 }");
+    earns("W008", "model M { provider: desk, base: \"a\" + \"b\" }");
+    fine("@log(\"x\") @retry(5, \"none\") @timeout(3) model M { provider: desk, temperature: 0 }");
+    fine("const T: Float = 0.5; model M { provider: desk, temperature: T }");
+    fine("model M { provider: desk, system_prompt: \"a ${1 + 1}\" }");
+    earns("W009", "fn f() -> Int { 1; } f();");
+    fine("fn f() -> Int { return 1; } f();");
+    fine("fn f() -> Int { } f();");
+}
+
+#[test]
+fn types_are_checked_only_where_both_are_known() {
+    fine("fn f(x: Any) { println(x); } f(1); f(\"a\"); f([1]);");
+    fine("fn f(x: Float) { println(x); } f(1);");
+    fine("fn f(x: \"a\" | \"b\") { println(x); } f(\"a\"); let y = \"b\"; f(y);");
+    fine("fn f(x: Array<Float>) { println(x); } f([1, 2]); f([]); f([1, 2.5]); f(0..3);");
+    fine("fn f(x: Map<String, Int>) { println(x); } f({}); f({ a: 1 }); f(Map::new());");
+    fine("struct P { x: Int } fn f(p: P) { println(p.x); } f({ x: 1 }); f(nil);");
+    fine("fn f(x: Result<Int, String>) { println(x); } f(1); f(Ok(1)); f(Err(\"a\"));");
+    fine(
+        "fn f(g: fn(Int) -> Int) { println(g(1)); } f(|x| x + 1); fn h(x: Int) -> Int { x } f(h);",
+    );
+    fine("let mut x = nil; x = 1; fn f(s: String) { println(s); } f(x);");
+    fine("fn f(xs: Array<Int>) { for x in xs { g(x); } } fn g(n: Int) { println(n); } f([1]);");
+    fine("tool T { fn f() {} } fn f(t: ToolRef, p: Prompt) { println(t, p); } f(T, \"x\");");
+    fine("fn any(x: Any) -> Any { x } fn f(s: String) { println(s); } f(any(1)); f(\"a\".len());");
 }
 
 #[test]

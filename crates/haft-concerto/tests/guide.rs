@@ -149,7 +149,7 @@ fn the_manifest_of_the_guide_can_be_read_and_has_no_unknown_key() {
     let manifest = manifests.find(|(kind, text, _)| kind == "toml" && is_manifest(text));
     let (_, text, _) = manifest.unwrap();
     let manifest = Manifest::read(text).unwrap();
-    assert_eq!(manifest.warnings, Vec::<String>::new());
+    assert_eq!(manifest.warnings, []);
     assert_eq!(manifest.connections.len(), 1);
     assert_eq!(manifest.servers.len(), 1);
 }

@@ -233,8 +233,9 @@ impl Project {
     /// Says what of the manifest means nothing.
     pub(crate) fn note_manifest(&self, warnings: Warnings) {
         if warnings == Warnings::Shown {
+            let path = self.folder.join(MANIFEST);
             let notes = self.manifest.iter().flat_map(|it| &it.warnings);
-            notes.for_each(|note| diagnostics::warn(note));
+            notes.for_each(|note| diagnostics::warn(&format!("{}:{note}", path.display())));
         }
     }
 
@@ -325,14 +326,15 @@ fn manifest_above(file: &Path) -> Result<Option<(PathBuf, Manifest)>, Failure> {
     Ok(None)
 }
 
+/// Everything that is wrong with a manifest: `path:line:column: text`.
 fn wrong_manifest(path: &Path, error: &ManifestError) -> Failure {
     // Which of them, for there may be several on the way up.
     let path = shown(path);
-    let told = match error {
-        ManifestError::Syntax(text) => format!("`{path}` is no TOML: {text}"),
-        ManifestError::Invalid { place, problem } => format!("`{path}`: `{place}` {problem}"),
-    };
-    Failure::new(told.trim_end())
+    let problems = error.problems.iter();
+    let told: Vec<String> = problems
+        .map(|it| format!("{path}:{}", printable(&it.to_string())))
+        .collect();
+    Failure::mistake(told.join("\n"))
 }
 
 /// Files beside the first one.

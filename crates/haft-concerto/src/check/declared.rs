@@ -9,7 +9,7 @@ impl Checker<'_> {
     /// What a declared type means; names that do not exist are told.
     pub(super) fn declared(&mut self, ty: &Type) -> Ty {
         self.type_names(ty);
-        self.meaning(ty, 0)
+        self.meaning(self.module, ty, 0)
     }
 
     pub(super) fn optional_declared(&mut self, ty: Option<&Type>) -> Ty {
@@ -56,12 +56,17 @@ impl Checker<'_> {
         }
     }
 
-    fn meaning(&self, ty: &Type, depth: usize) -> Ty {
+    /// What a type means that was written in this module; nothing is told about its names.
+    pub(super) fn meaning_in(&self, module: usize, ty: &Type) -> Ty {
+        self.meaning(module, ty, 0)
+    }
+
+    fn meaning(&self, module: usize, ty: &Type, depth: usize) -> Ty {
         // Types nest no deeper than the parser goes, but aliases may mean themselves.
         if depth > 64 {
             return Ty::Unknown;
         }
-        let (path, arguments) = match &self.symbols.expand(self.module, ty).kind {
+        let (path, arguments) = match &ty.kind {
             TypeKind::Union(_) => return Ty::Text,
             TypeKind::Tuple(_) => return Ty::array(Ty::Unknown),
             TypeKind::Function { .. } => return Ty::Function,
@@ -69,11 +74,18 @@ impl Checker<'_> {
         };
         let inner = |index: usize| {
             let argument = arguments.get(index);
-            argument.map_or(Ty::Unknown, |it| self.meaning(it, depth + 1))
+            argument.map_or(Ty::Unknown, |it| self.meaning(module, it, depth + 1))
         };
-        let declared = self.symbols.resolve(self.module, path);
-        if let Some((full, Symbol::Struct(_) | Symbol::Schema(_) | Symbol::Enum(_))) = declared {
-            return Ty::Named(full);
+        match self.symbols.resolve(module, path) {
+            Some((full, Symbol::Struct(_) | Symbol::Schema(_) | Symbol::Enum(_))) => {
+                return Ty::Named(full);
+            }
+            // An alias means what it means where it is declared.
+            Some((full, Symbol::Alias(alias))) if arguments.is_empty() => {
+                return self.meaning(self.symbols.home(&full), &alias.ty, depth + 1);
+            }
+            Some(_) => return Ty::Unknown,
+            None => {}
         }
         match path.text().as_str() {
             "Int" => Ty::Int,

@@ -4,11 +4,11 @@ use super::scope::{Context, Mutability, Raising};
 use super::{Checker, Code, Ty};
 use crate::ast::{
     AssignOp, Binary, BinaryOp, Closure, Expr, ExprKind, MapKey, Path, PostfixOp, PrefixOp,
-    StructLit, TextPiece, VariantData,
+    TextPiece, VariantData,
 };
 use crate::diagnostic::did_you_mean;
 use crate::source::Span;
-use crate::symbols::{Symbol, TYPES};
+use crate::symbols::Symbol;
 
 impl Checker<'_> {
     pub(super) fn expr(&mut self, expr: &Expr) -> Ty {
@@ -142,8 +142,10 @@ impl Checker<'_> {
                 Ty::Unknown
             }
             Symbol::Const(it) => {
-                let ty = &it.ty;
-                self.declared(ty)
+                if let Some(reads) = &mut self.reads {
+                    reads.push((full.to_owned(), path.span));
+                }
+                self.meaning_in(self.symbols.home(full), &it.ty)
             }
             Symbol::Model(_) => Ty::Model,
             Symbol::Agent(_) => Ty::Agent,
@@ -178,54 +180,6 @@ impl Checker<'_> {
         self.diagnostics.push(told);
     }
 
-    fn struct_literal(&mut self, lit: &StructLit) -> Ty {
-        for (_, value) in &lit.fields {
-            self.expr(value);
-        }
-        self.twice(lit.fields.iter().map(|(name, _)| name), "field");
-        let own = lit
-            .path
-            .single()
-            .is_some_and(|it| TYPES.contains(&it.text.as_str()));
-        let (full, fields) = match self.symbols.resolve(self.module, &lit.path) {
-            Some((full, Symbol::Struct(it) | Symbol::Schema(it))) => (full, &it.fields),
-            Some((full, Symbol::Variant(_, it))) => {
-                let VariantData::Fields(fields, _) = &it.data else {
-                    let text = format!("`{}` has no fields", lit.path.text());
-                    self.tell(Code::E010, lit.path.span, text);
-                    return Ty::Unknown;
-                };
-                let of = full.rsplit_once("::").map_or(full.as_str(), |(of, _)| of);
-                (of.to_owned(), fields)
-            }
-            Some((_, Symbol::Alias(_))) => return Ty::Unknown,
-            _ if own => return Ty::Unknown,
-            _ => {
-                self.undefined(&lit.path);
-                return Ty::Unknown;
-            }
-        };
-        for (name, _) in &lit.fields {
-            if fields.iter().any(|it| it.name.text == name.text) {
-                continue;
-            }
-            let text = format!("`{}` has no field `{}`", lit.path.text(), name.text);
-            let names = fields.iter().map(|it| it.name.text.as_str());
-            match did_you_mean(&name.text, names) {
-                Some(near) => {
-                    self.tell_with_help(
-                        Code::E010,
-                        name.span,
-                        text,
-                        format!("did you mean `{near}`?"),
-                    );
-                }
-                None => self.tell(Code::E010, name.span, text),
-            }
-        }
-        Ty::Named(full)
-    }
-
     fn closure(&mut self, closure: &Closure) -> Ty {
         let result = self.optional_declared(closure.result.as_ref());
         let raising = match (&result, closure.result.is_some(), self.context.raising) {
@@ -240,6 +194,8 @@ impl Checker<'_> {
             result: result.clone(),
             ..self.context.clone()
         };
+        // What a closure reads, it reads when it is called.
+        let reads = self.reads.take();
         self.in_context(context, |checker| {
             checker.in_scope(|checker| {
                 for param in &closure.params {
@@ -257,6 +213,7 @@ impl Checker<'_> {
                 }
             });
         });
+        self.reads = reads;
         Ty::Function
     }
 
@@ -378,7 +335,10 @@ impl Checker<'_> {
                     }
                 }
                 if let Some(path) = it.base.as_path() {
-                    self.assigned(path, false);
+                    let ty = self.assigned(path, false);
+                    if let Some(PostfixOp::Field(name)) = it.steps.first() {
+                        self.field(name, &ty);
+                    }
                     if let Some(variable) = path.single().and_then(|it| self.scopes.find(&it.text))
                     {
                         variable.read();

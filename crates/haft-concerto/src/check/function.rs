@@ -1,8 +1,11 @@
 //! Functions, methods, tests and stages.
 
 use super::scope::{Context, Mutability, Raising};
+use super::settings::Place;
 use super::{Checker, Code, Ty};
-use crate::ast::{Block, Decorator, Function, Name, Param, Pipeline, Receiver, Signature};
+use crate::ast::{
+    Block, Decorator, ExprKind, Function, Name, Param, Pipeline, Receiver, Signature, StmtKind,
+};
 use crate::source::Span;
 
 impl Checker<'_> {
@@ -14,6 +17,7 @@ impl Checker<'_> {
                 let help = format!("write `{}: Type`", param.name.text);
                 self.tell_with_help(Code::E021, param.name.span, text, help);
             }
+            self.decorators(&param.decorators, Place::Param);
         }
         self.twice(signature.params.iter().map(|it| &it.name), "parameter");
         if let Some(ty) = &signature.result {
@@ -42,6 +46,7 @@ impl Checker<'_> {
     pub(super) fn function_item(&mut self, function: &Function) {
         let signature = &function.signature;
         self.signature(signature);
+        self.decorators(&signature.decorators, Place::Function);
         let is_test = self.test_decorators(signature);
         let result = self.result(signature);
         let context = Context {
@@ -70,6 +75,7 @@ impl Checker<'_> {
     pub(super) fn method(&mut self, function: &Function, own: Option<Ty>) {
         let signature = &function.signature;
         self.signature(signature);
+        self.decorators(&signature.decorators, Place::Method);
         self.no_test(&signature.decorators);
         let result = self.result(signature);
         let context = Context {
@@ -124,8 +130,37 @@ impl Checker<'_> {
                 {
                     checker.expect_type(&found, &result, tail.span, "what the function returns");
                 }
+                checker.dropped(block, &result);
             });
         });
+    }
+
+    /// A function that declares a value, ends with one, and drops it by a semicolon.
+    fn dropped(&mut self, block: &Block, result: &Ty) {
+        let (None, Some(last)) = (&block.tail, block.stmts.last()) else {
+            return;
+        };
+        let StmtKind::Expr(value) = &last.kind else {
+            return;
+        };
+        let is_value = match &value.kind {
+            ExprKind::Postfix(it) => {
+                let base = it.base.as_path().and_then(|it| it.single());
+                base.is_none_or(|it| it.text != "panic")
+            }
+            ExprKind::Assign { .. }
+            | ExprKind::Return(_)
+            | ExprKind::Throw(_)
+            | ExprKind::Break(_)
+            | ExprKind::Continue
+            | ExprKind::Listen(_) => false,
+            _ => !value.is_block_like(),
+        };
+        if is_value && result.is_known() && *result != Ty::Nil {
+            let text = format!("the function is declared to return `{result}` and returns nil");
+            let help = "the `;` drops the value of the last line: leave it out";
+            self.tell_with_help(Code::W009, value.span, text, help);
+        }
     }
 
     fn params(&mut self, signature: &Signature, own: Option<Ty>) {
@@ -215,6 +250,7 @@ impl Checker<'_> {
             let name = &signature.name;
             self.twice(signature.params.iter().map(|it| &it.name), "parameter");
             self.no_test(&signature.decorators);
+            self.decorators(&signature.decorators, Place::Stage);
             let taken = match signature.params.first().and_then(|it| it.ty.as_ref()) {
                 Some(ty) => self.declared(ty),
                 None => Ty::Unknown,

@@ -1,6 +1,7 @@
 //! Declarations.
 
 use super::scope::Context;
+use super::settings::{self, Place};
 use super::{Checker, Code, Ty};
 use crate::ast::{
     Config, ConfigEntry, Enum, Expr, ExprKind, Field, Fields, Item, ItemKind, VariantData,
@@ -11,11 +12,12 @@ use crate::symbols::Symbol;
 impl Checker<'_> {
     pub(super) fn program(&mut self) {
         let symbols = self.symbols;
-        for declared in &symbols.items {
+        for (order, declared) in symbols.items.iter().enumerate() {
             self.module = declared.module;
-            self.item(declared.item);
+            self.item(declared.item, order);
         }
         self.module = 0;
+        self.constants_in_order();
         self.wire_names();
         self.script();
     }
@@ -45,8 +47,14 @@ impl Checker<'_> {
         });
     }
 
-    fn item(&mut self, item: &Item) {
+    fn item(&mut self, item: &Item, order: usize) {
         self.no_test(&item.decorators);
+        let place = match item.kind {
+            ItemKind::Model(_) => Place::Model,
+            ItemKind::Function(_) => Place::Function,
+            _ => Place::Other,
+        };
+        self.decorators(&item.decorators, place);
         for (_, value) in item
             .decorators
             .iter()
@@ -58,7 +66,7 @@ impl Checker<'_> {
             ItemKind::Function(it) => self.function_item(it),
             ItemKind::Model(it) => self.model(it),
             ItemKind::Agent(it) => self.agent(it),
-            ItemKind::Tool(it) => self.tool(it),
+            ItemKind::Tool(it) => self.tool(it, order),
             ItemKind::Mcp(it) => self.mcp(it),
             ItemKind::Schema(it) | ItemKind::Struct(it) => self.fields_item(it),
             ItemKind::Enum(it) => self.enum_item(it),
@@ -82,7 +90,8 @@ impl Checker<'_> {
             ItemKind::Pipeline(it) => self.pipeline(it),
             ItemKind::Const(it) => {
                 let declared = self.declared(&it.ty);
-                let found = self.alone(&it.value);
+                let name = &it.name.text;
+                let found = self.reading(name, order, |checker| checker.alone(&it.value));
                 if !super::control::is_empty_braces(&it.value) {
                     self.expect_type(&found, &declared, it.value.span, "the constant");
                 }
@@ -109,17 +118,21 @@ impl Checker<'_> {
 
     fn model(&mut self, it: &Config) {
         self.entries(&it.entries);
+        self.unknown_settings(&it.entries, &settings::MODEL);
         let mut provider = None;
         for entry in &it.entries {
             match entry.name.text.as_str() {
                 "provider" => provider = Some(&entry.value),
                 "tools" => self.static_tools(&entry.value),
-                _ => drop(self.alone(&entry.value)),
+                _ => {
+                    let ty = self.alone(&entry.value);
+                    self.setting(entry, &ty, &settings::MODEL);
+                }
             }
         }
         let Some(provider) = provider else {
             let text = format!("the model `{}` has no `provider`", it.name.text);
-            let help = "write `provider: NAME`, a connection of Concerto.toml";
+            let help = "write `provider: NAME`, a connection of Concerto.toml; with `--mock` any name will do";
             self.tell_with_help(Code::E023, it.name.span, text, help);
             return;
         };
@@ -150,7 +163,8 @@ impl Checker<'_> {
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!(
-                "write `[connections.{name}]` to Concerto.toml, or a `[[model]]` of that name to haft.toml"
+                "declare `[connections.{name}]` in Concerto.toml, or a `[[model]]` of that name in haft.toml; \
+                 to try the program without one: `haft run --mock`"
             ),
         };
         self.tell_with_help(Code::E022, value.span, text, help);
@@ -158,10 +172,12 @@ impl Checker<'_> {
 
     fn agent(&mut self, it: &Config) {
         self.entries(&it.entries);
+        self.unknown_settings(&it.entries, &settings::AGENT);
+        let mut connector = None;
         for entry in &it.entries {
             match entry.name.text.as_str() {
                 // The name of a process in the manifest.
-                "connector" => {}
+                "connector" => connector = Some(&entry.value),
                 "tools" => {
                     let text = "tools have no effect on an agent";
                     self.tell_with_help(
@@ -171,9 +187,39 @@ impl Checker<'_> {
                         "an agent has tools of its own",
                     );
                 }
-                _ => drop(self.alone(&entry.value)),
+                _ => {
+                    let ty = self.alone(&entry.value);
+                    self.setting(entry, &ty, &settings::AGENT);
+                }
             }
         }
+        if !it.entries.iter().any(|it| it.name.text == "command") {
+            self.connector(it, connector);
+        }
+    }
+
+    /// Somebody must say which process an agent is.
+    fn connector(&mut self, it: &Config, connector: Option<&Expr>) {
+        let Some(known) = &self.known.agents else {
+            return;
+        };
+        let (name, span) = match connector.map(|it| (&it.unwrapped().kind, it.span)) {
+            Some((ExprKind::Path(path), span)) => (path.text(), span),
+            Some((ExprKind::Str(text), span)) => (text.clone(), span),
+            _ => (String::new(), it.name.span),
+        };
+        if known.contains(&name) {
+            return;
+        }
+        let text = format!("nothing says how to start the agent `{}`", it.name.text);
+        let help = match did_you_mean(&name, known.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if name.is_empty() => {
+                "write `connector: NAME`, and `[agents.NAME]` in Concerto.toml".to_owned()
+            }
+            None => format!("declare `[agents.{name}]` with a `command` in Concerto.toml"),
+        };
+        self.tell_with_help(Code::W005, span, text, help);
     }
 
     fn fields_item(&mut self, it: &Fields) {

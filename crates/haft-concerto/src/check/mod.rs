@@ -1,14 +1,19 @@
 //! What can be said about a program without running it: names, scopes, types, and the rules for
 //! models, tools, tests and pipelines (concerto.md §3).
 
+mod arguments;
 mod call;
 mod control;
 mod declared;
 mod expr;
 mod function;
 mod item;
+mod literal;
+mod member;
+mod order;
 mod pattern;
 mod scope;
+mod settings;
 mod tool;
 mod ty;
 
@@ -26,6 +31,8 @@ pub struct Known {
     pub connections: Option<Vec<String>>,
     /// The MCP servers of the manifest.
     pub servers: Vec<String>,
+    /// The agents of the manifest; `None` if any name is one.
+    pub agents: Option<Vec<String>>,
 }
 
 /// Checks a program.
@@ -37,6 +44,8 @@ pub fn check(symbols: &Symbols<'_>, known: &Known, diagnostics: &mut Diagnostics
         module: 0,
         scopes: Scopes::default(),
         context: Context::default(),
+        reads: None,
+        readings: Vec::new(),
     };
     checker.program();
 }
@@ -49,6 +58,9 @@ struct Checker<'a> {
     module: usize,
     scopes: Scopes,
     context: Context,
+    /// The constants that are read at once, while something gets its value.
+    reads: Option<Vec<(String, Span)>>,
+    readings: Vec<order::Reading>,
 }
 
 impl Checker<'_> {
@@ -67,10 +79,18 @@ impl Checker<'_> {
         self.diagnostics.push(told);
     }
 
+    /// With the name that was probably meant, if there is one.
+    fn tell_near(&mut self, code: Code, span: Span, text: impl Into<String>, near: Option<&str>) {
+        match near {
+            Some(near) => self.tell_with_help(code, span, text, format!("did you mean `{near}`?")),
+            None => self.tell(code, span, text),
+        }
+    }
+
     fn expect_type(&mut self, found: &Ty, declared: &Ty, span: Span, what: &str) {
         if !found.fits(declared) {
             let text = format!("{what} is declared as `{declared}` and gets `{found}`");
-            self.tell(Code::E013, span, text);
+            self.tell_mismatch(found, declared, span, text);
         }
     }
 }

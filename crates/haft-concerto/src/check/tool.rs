@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::settings::{self, Place};
 use super::{Checker, Code, Ty};
 use crate::ast::{Call, Decorator, Expr, ExprKind, Function, ItemKind, Mcp, Param, Tool};
 use crate::manifest::is_label;
@@ -139,14 +140,19 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn tool(&mut self, tool: &Tool) {
+    pub(super) fn tool(&mut self, tool: &Tool, order: usize) {
         self.entries(&tool.entries);
+        self.unknown_settings(&tool.entries, &settings::TOOL);
         for entry in &tool.entries {
-            self.in_scope(|checker| drop(checker.expr(&entry.value)));
+            let ty = self.in_scope(|checker| checker.expr(&entry.value));
+            self.setting(entry, &ty, &settings::TOOL);
         }
         for state in &tool.state {
             let declared = self.declared(&state.ty);
-            let found = self.in_scope(|checker| checker.expr(&state.value));
+            let name = format!("{}.{}", tool.name.text, state.name.text);
+            let found = self.reading(&name, order, |checker| {
+                checker.in_scope(|checker| checker.expr(&state.value))
+            });
             if !super::control::is_empty_braces(&state.value) {
                 self.expect_type(&found, &declared, state.value.span, "the state");
             }
@@ -155,6 +161,7 @@ impl Checker<'_> {
             if method.signature.public {
                 self.described(method);
             }
+            self.decorators(&method.signature.decorators, Place::Tool);
             self.params_described(method);
             self.tool_method(method);
         }
@@ -270,8 +277,10 @@ impl Checker<'_> {
 
     pub(super) fn mcp(&mut self, mcp: &Mcp) {
         self.entries(&mcp.entries);
+        self.unknown_settings(&mcp.entries, &settings::SERVER);
         for entry in &mcp.entries {
-            self.in_scope(|checker| drop(checker.expr(&entry.value)));
+            let ty = self.in_scope(|checker| checker.expr(&entry.value));
+            self.setting(entry, &ty, &settings::SERVER);
         }
         let name = &mcp.name;
         if !is_label(&name.text) {
@@ -290,6 +299,7 @@ impl Checker<'_> {
             self.tell_with_help(Code::W005, name.span, text, help);
         }
         for declared in &mcp.signatures {
+            self.decorators(&declared.signature.decorators, Place::Tool);
             self.signature(&declared.signature);
         }
     }

@@ -60,6 +60,41 @@ impl Ty {
         }
     }
 
+    /// Whether a value of this type may be given for a parameter or a field of that one. Nil often stands for
+    /// what is not there, a map for a struct that was read from JSON, and a range is run over like an array:
+    /// these are left to the program.
+    pub(super) fn suits(&self, declared: &Self) -> bool {
+        match (self, declared) {
+            (Self::Nil, _) | (Self::Map, Self::Named(_)) | (Self::Range, Self::Array(_)) => true,
+            (Self::Array(a), Self::Array(b)) | (Self::Option(a), Self::Option(b)) => a.suits(b),
+            (Self::Result(a, e), Self::Result(b, f)) => a.suits(b) && e.suits(f),
+            (value, Self::Result(ok, _)) => value.suits(ok),
+            _ => self.fits(declared),
+        }
+    }
+
+    /// How a value of this type becomes one of that, if there is a way that is often meant.
+    pub(super) fn remedy(&self, declared: &Self) -> Option<&'static str> {
+        Some(match (self, declared) {
+            (it, Self::Option(inner)) if it.suits(inner) => "write `Some(…)`",
+            (Self::Option(inner), it) if inner.suits(it) => {
+                "say what holds for `None`: `x ?? …`, `x.unwrap_or(…)`, or `match`"
+            }
+            (Self::Result(inner, _), it) if inner.suits(it) => {
+                "open it: `x?`, `x.unwrap_or(…)`, or `match`"
+            }
+            (Self::Float, Self::Int) => "convert it: `x as Int`, which drops the fraction",
+            (Self::Int | Self::Float | Self::Bool, Self::Text) => {
+                "convert it: `x as String`, or put it into a text: `\"${x}\"`"
+            }
+            (Self::Text, Self::Int) => "convert it: `x as Int`",
+            (Self::Text, Self::Float) => "convert it: `x as Float`",
+            (Self::Int, Self::Bool) => "compare it: `x != 0`",
+            (Self::Function, _) => "call it: `f(…)`",
+            _ => return None,
+        })
+    }
+
     /// What both are, if one fits the other.
     pub(super) fn common(self, other: &Self) -> Self {
         if self == *other { self } else { Self::Unknown }

@@ -2,9 +2,10 @@
 
 use super::Emitter;
 use super::constant::Key;
+use super::item::default_name;
 use crate::ast::{
-    AssignOp, Binary, BinaryOp, Expr, ExprKind, MapKey, Path, PostfixOp, PrefixOp, StructLit,
-    TextPiece, Type,
+    AssignOp, Binary, BinaryOp, Expr, ExprKind, Field, MapKey, Path, PostfixOp, PrefixOp,
+    StructLit, TextPiece, Type,
 };
 use crate::ir::{Instruction, Opcode};
 use crate::source::Span;
@@ -173,11 +174,14 @@ impl Emitter<'_> {
             let field = declared.and_then(|it| it.iter().find(|it| it.name.text == name.text));
             self.value_of(value, field.map(|it| &it.ty));
         }
-        let names: Vec<&str> = lit
+        let mut names: Vec<&str> = lit
             .fields
             .iter()
             .map(|(name, _)| name.text.as_str())
             .collect();
+        if let (Some((full, _)), Some(declared)) = (&found, declared) {
+            self.left_out(full, declared, &mut names, span);
+        }
         let build = if let Some((full, Symbol::Variant(..))) = &found {
             let (of, variant) = full.rsplit_once("::").unwrap_or(("", full));
             Instruction::new(Opcode::BuildEnum)
@@ -188,6 +192,31 @@ impl Emitter<'_> {
             Instruction::new(Opcode::BuildStruct).type_name(name)
         };
         self.push_at(span, build.count(count(names.len())).arg(names));
+    }
+
+    /// The fields that a literal leaves out and that have a value nevertheless: their default, or `None`.
+    fn left_out<'f>(
+        &mut self,
+        of: &str,
+        declared: &'f [Field],
+        names: &mut Vec<&'f str>,
+        span: Span,
+    ) {
+        for field in declared {
+            let name = field.name.text.as_str();
+            if field.optional && field.default.is_none() || names.contains(&name) {
+                continue;
+            }
+            if field.default.is_some() {
+                self.global(&default_name(of, name), span);
+                self.push_at(span, Instruction::new(Opcode::Call).argc(0));
+            } else if self.is_option(of, &field.ty) {
+                self.global("None", span);
+            } else {
+                continue;
+            }
+            names.push(name);
+        }
     }
 
     fn prefix(&mut self, ops: &[PrefixOp], inner: &Expr, span: Span) {

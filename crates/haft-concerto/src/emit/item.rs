@@ -9,7 +9,7 @@ use crate::ast::{
     Store, StoreKind, Tool, TypeKind, VariantData,
 };
 use crate::ir::{self, Instruction, Opcode};
-use crate::symbols::join;
+use crate::symbols::{Symbol, join};
 
 /// The only argument of a decorator, if it is a text.
 pub(super) fn decorator_text(decorators: &[Decorator], name: &str) -> Option<String> {
@@ -30,6 +30,11 @@ fn text_entry(config: &[crate::ast::ConfigEntry], name: &str) -> Option<String> 
         Json::String(text) => Some(text),
         other => Some(other.to_string()),
     }
+}
+
+/// The function that gives the default of a field.
+pub(super) fn default_name(of: &str, field: &str) -> String {
+    format!("$default_{of}.{field}")
 }
 
 impl Emitter<'_> {
@@ -161,7 +166,7 @@ impl Emitter<'_> {
         let mut config = ir::ModelConfig::default();
         let mut tools = Vec::new();
         for entry in &it.entries {
-            let value = literal(&entry.value);
+            let value = self.fixed(&entry.value, 0);
             let number = value.as_ref().and_then(Json::as_f64);
             match entry.name.text.as_str() {
                 "provider" => {}
@@ -200,6 +205,15 @@ impl Emitter<'_> {
         });
     }
 
+    /// What a setting is: a literal, or that of a constant.
+    fn fixed(&self, value: &Expr, depth: usize) -> Option<Json> {
+        let path = value.unwrapped().as_path();
+        match path.and_then(|path| self.symbols.resolve(self.module, path)) {
+            Some((_, Symbol::Const(it))) if depth < 8 => self.fixed(&it.value, depth + 1),
+            _ => literal(value),
+        }
+    }
+
     fn tool_names(&self, value: &Expr) -> Vec<String> {
         let crate::ast::ExprKind::Array(list) = &value.unwrapped().kind else {
             return Vec::new();
@@ -226,7 +240,8 @@ impl Emitter<'_> {
                 name,
                 "connector" | "input_format" | "output_format" | "tools"
             ) {
-                settings.insert(name.to_owned(), literal(&entry.value).unwrap_or_default());
+                let value = self.fixed(&entry.value, 0).unwrap_or_default();
+                settings.insert(name.to_owned(), value);
             }
         }
         let format = |name| text_entry(&it.entries, name).unwrap_or_else(|| "text".to_owned());
@@ -261,7 +276,7 @@ impl Emitter<'_> {
         for entry in &it.entries {
             config.insert(
                 entry.name.text.clone(),
-                literal(&entry.value).unwrap_or_default(),
+                self.fixed(&entry.value, 0).unwrap_or_default(),
             );
         }
         let declared: Vec<&str> = it
@@ -294,7 +309,7 @@ impl Emitter<'_> {
         let mut list = Vec::new();
         for field in fields {
             let default = field.default.as_ref().map(|value| {
-                let name = format!("$default_{of}.{}", field.name.text);
+                let name = default_name(of, &field.name.text);
                 self.thunk(name, value, Some(&field.ty))
             });
             let optional = field.optional || default.is_some();
@@ -331,6 +346,12 @@ impl Emitter<'_> {
     }
 
     fn enum_type(&mut self, it: &Enum) {
+        for variant in &it.variants {
+            if let VariantData::Fields(fields, _) = &variant.data {
+                let path = join(&self.full(&it.name.text), &variant.name.text);
+                self.fields(&path, fields);
+            }
+        }
         let data = |data: &VariantData| match data {
             VariantData::None => Vec::new(),
             VariantData::Tuple(types) => types.iter().map(|it| self.type_text(it).into()).collect(),

@@ -145,7 +145,7 @@ fn param_text(method: &Function, param: &Param) -> Option<String> {
 }
 
 /// What is in an `Option`.
-fn option_of(ty: &Type) -> Option<&Type> {
+pub(super) fn option_of(ty: &Type) -> Option<&Type> {
     match &ty.kind {
         TypeKind::Named { path, arguments } if arguments.len() == 1 => {
             let name = path.single()?;

@@ -58,4 +58,10 @@ impl Emitter<'_> {
         };
         path.single().is_some_and(|name| name.text == "Map")
     }
+
+    /// Whether a field of `of` is an option, so that a literal may leave it out.
+    pub(super) fn is_option(&self, of: &str, ty: &Type) -> bool {
+        let home = self.symbols.home(of);
+        super::schema::option_of(self.symbols.expand(home, ty)).is_some()
+    }
 }

@@ -4,10 +4,12 @@
 //! module and in those inside of it; `use` adds names to a module.
 
 mod builtin;
+mod elsewhere;
 
 use std::collections::HashMap;
 
 pub use builtin::{BUILTINS, Builtin, STANDARD, TYPES, builtin, is_std_prefix};
+pub(crate) use elsewhere::instead_of;
 
 use crate::ast::{
     Config, Const, Enum, Fields, Function, Item, ItemKind, Mcp, Name, Part, Path, Pipeline,
@@ -70,6 +72,8 @@ pub struct Symbols<'a> {
     pub script: Vec<&'a Stmt>,
     /// What the manifest's servers and blocks are called.
     table: HashMap<String, Symbol<'a>>,
+    /// By path: the module that a declaration stands in. Its types are meant from there.
+    homes: HashMap<String, usize>,
     uses: HashMap<String, String>,
     use_spans: Vec<(usize, &'a Use)>,
     /// By `T::m`, and by `T::Trait::m`: the function that is meant, as its own path.
@@ -111,7 +115,13 @@ impl<'a> Symbols<'a> {
         match &item.kind {
             ItemKind::Mod(inner) => {
                 let path = join(&self.modules[module], &inner.name.text);
-                self.insert(path.clone(), Symbol::Module, &inner.name, diagnostics);
+                self.insert(
+                    path.clone(),
+                    Symbol::Module,
+                    &inner.name,
+                    module,
+                    diagnostics,
+                );
                 self.modules.push(path);
                 let index = self.modules.len() - 1;
                 for item in inner.items.iter().flatten() {
@@ -131,26 +141,26 @@ impl<'a> Symbols<'a> {
                 for variant in &it.variants {
                     let path = join(&path, &variant.name.text);
                     let symbol = Symbol::Variant(it, variant);
-                    self.insert(path, symbol, &variant.name, diagnostics);
+                    self.insert(path, symbol, &variant.name, module, diagnostics);
                 }
             }
             Symbol::Tool(it) => {
                 for method in &it.methods {
                     let name = &method.signature.name;
                     let symbol = Symbol::ToolMethod(it, method);
-                    self.insert(join(&path, &name.text), symbol, name, diagnostics);
+                    self.insert(join(&path, &name.text), symbol, name, module, diagnostics);
                 }
             }
             Symbol::Trait(it) => {
                 for method in &it.methods {
                     let name = &method.signature.name;
                     let symbol = Symbol::Method(method);
-                    self.insert(join(&path, &name.text), symbol, name, diagnostics);
+                    self.insert(join(&path, &name.text), symbol, name, module, diagnostics);
                 }
             }
             _ => {}
         }
-        self.insert(path, symbol, name, diagnostics);
+        self.insert(path, symbol, name, module, diagnostics);
     }
 
     fn insert(
@@ -158,6 +168,7 @@ impl<'a> Symbols<'a> {
         path: String,
         symbol: Symbol<'a>,
         name: &Name,
+        module: usize,
         diagnostics: &mut Diagnostics,
     ) {
         match (self.table.get(&path), symbol) {
@@ -169,6 +180,7 @@ impl<'a> Symbols<'a> {
             }
             // A block says more about a server of the manifest, which hides nothing but a tool.
             (None | Some(Symbol::Mcp(None)), _) => {
+                self.homes.insert(path.clone(), module);
                 self.table.insert(path, symbol);
                 return;
             }
@@ -262,7 +274,7 @@ impl<'a> Symbols<'a> {
                     let by_trait = join(&join(&path, trait_name), &name.text);
                     self.aliases.insert(by_trait, own.clone());
                 }
-                self.insert(own, Symbol::Method(method), name, diagnostics);
+                self.insert(own, Symbol::Method(method), name, *module, diagnostics);
             }
             if let Some(trait_path) = trait_path {
                 self.impls.push((path, trait_path));
@@ -298,6 +310,16 @@ impl<'a> Symbols<'a> {
     /// Other paths under which a function is known, in a fixed order.
     pub fn aliases_of(&self, path: &str) -> Vec<String> {
         self.known_as.get(path).cloned().unwrap_or_default()
+    }
+
+    /// The module that what has this full path was declared in.
+    pub fn home(&self, path: &str) -> usize {
+        self.homes.get(path).copied().unwrap_or(0)
+    }
+
+    /// What a full path stands for, and its path where it is declared.
+    pub fn full(&self, path: &str) -> Option<(String, Symbol<'a>)> {
+        self.lookup(path.to_owned(), 8)
     }
 
     /// What a path means in a module: the full path and what it stands for.
@@ -383,11 +405,33 @@ impl<'a> Symbols<'a> {
                 .map(|rest| rest.trim_start_matches("::"));
             inside.or(Some(it.as_str()))
         });
+        if let Some(instead) = instead_of(path) {
+            return told.help(instead);
+        }
         let built_in = BUILTINS.iter().chain(STANDARD).map(|it| it.path);
-        match crate::diagnostic::did_you_mean(path, visible.chain(built_in)) {
+        let modules = STANDARD.iter().filter_map(|it| it.path.rsplit_once("::"));
+        let built_in = built_in.chain(modules.map(|(module, _)| module));
+        let near = crate::diagnostic::did_you_mean(path, visible.chain(built_in));
+        match near.or_else(|| standard_by_name(path)) {
             Some(near) => told.help(format!("did you mean `{near}`?")),
             None => told,
         }
+    }
+
+    /// The names of the methods of a type, those of its traits too, for proposals.
+    pub fn methods_of(&self, path: &str) -> Vec<String> {
+        let own = self
+            .table
+            .iter()
+            .filter(|(_, it)| matches!(it, Symbol::Method(_)));
+        let all = own.map(|(name, _)| name).chain(self.aliases.keys());
+        let inside = all.filter_map(|it| it.strip_prefix(path)?.strip_prefix("::"));
+        let mut names: Vec<String> = inside
+            .filter(|it| !it.contains("::"))
+            .map(str::to_owned)
+            .collect();
+        names.sort();
+        names
     }
 
     /// All names that a module's code may begin a path with, for proposals.
@@ -412,6 +456,13 @@ impl<'a> Symbols<'a> {
         }
         ty
     }
+}
+
+/// The function of the standard library that has the last name of this path.
+fn standard_by_name(path: &str) -> Option<&'static str> {
+    let last = path.rsplit("::").next()?;
+    let mut all = STANDARD.iter().map(|it| it.path);
+    all.find(|it| it.rsplit("::").next() == Some(last) && last != "new")
 }
 
 fn own_symbol(item: &Item) -> Option<(&Name, Symbol<'_>)> {

@@ -48,7 +48,7 @@ pub fn manifest(address: &str, more: &str) -> String {
 /// A host for a program with this manifest.
 pub fn stage(manifest: &str, program: &str, change: impl FnOnce(&mut Setup)) -> Stage {
     let manifest = Manifest::read(manifest).unwrap();
-    assert_eq!(manifest.warnings, Vec::<String>::new());
+    assert_eq!(manifest.warnings, []);
     let options = Options {
         manifest: Some(manifest.clone()),
         ..Options::default()
