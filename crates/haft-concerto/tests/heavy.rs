@@ -148,10 +148,10 @@ fn without_a_limit_of_steps_one_operation_has_its_own() {
         try { xs.sort(); } catch { println(\"caught\"); }
     }";
     let stop = stopped(text, Limits::default());
-    assert_eq!(stop, Stop::Work(100_000_000));
+    assert_eq!(stop, Stop::Work(1_000_000_000));
     assert_eq!(
         stop.to_string(),
-        "max steps of one operation exceeded (100000000)"
+        "max steps of one operation exceeded (1000000000)"
     );
 }
 

@@ -8,9 +8,9 @@
 use super::{Canceller, Failure, Limits, Outcome, Stop};
 use crate::value::Value;
 
-/// How much work one instruction may do, in steps: some tenths of a second. Values that are shared
+/// How much work one instruction may do, in steps: some seconds. Values that are shared
 /// within themselves can be longer than any memory when they are walked over.
-pub(crate) const MOST: u64 = 100_000_000;
+pub(crate) const MOST: u64 = 1_000_000_000;
 
 /// After how much work the limits are looked at again.
 const OFTEN: u64 = 50_000;
