@@ -29,6 +29,9 @@ impl Checker<'_> {
                 if own || self.symbols.resolve(self.module, path).is_some() {
                     return;
                 }
+                if !self.diagnostics.takes_warnings() {
+                    return;
+                }
                 let name = path.text();
                 let text = format!("the type `{name}` is not known");
                 let near = did_you_mean(&name, TYPES.iter().copied().chain(self.symbols.names()));
