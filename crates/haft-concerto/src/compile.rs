@@ -126,12 +126,10 @@ fn run(source: &Source<'_>, options: &Options, emitting: bool) -> Compiled {
         let known = known(options);
         let symbols = Symbols::new(&program, &known.servers, &mut diagnostics);
         check::check(&symbols, &known, &mut diagnostics);
-        if emitting && !diagnostics.has_errors() {
-            let module = emit::emit(&symbols, &sources, &surroundings(options));
-            match too_large(&module, &sources) {
-                Some(diagnostic) => diagnostics.push(diagnostic),
-                None => ir = Some(module),
-            }
+        if !diagnostics.has_errors() {
+            // What only turns out when it is written belongs to what is wrong with it too.
+            let around = surroundings(options);
+            ir = written(&symbols, &sources, &around, &mut diagnostics).filter(|_| emitting);
         }
     }
     Compiled {
@@ -141,26 +139,53 @@ fn run(source: &Source<'_>, options: &Options, emitting: bool) -> Compiled {
     }
 }
 
-/// A function that has no room in the machine. Only a long program can have one: it is tried.
+/// The IR of a program that was checked, if it has room in the machine.
+pub(crate) fn written(
+    symbols: &Symbols<'_>,
+    sources: &SourceMap,
+    around: &Surroundings,
+    diagnostics: &mut Diagnostics,
+) -> Option<ir::Module> {
+    let (module, problems) = emit::emit(symbols, sources, around);
+    let problems = problems.into_iter().chain(too_large(&module, sources));
+    problems.for_each(|it| diagnostics.push(it));
+    (!diagnostics.has_errors()).then_some(module)
+}
+
+/// Whatever has no room in the machine has at least so many instructions or parameters.
+const LARGE: usize = 10_000;
+
+/// A function that has no room in the machine. Only a long one can be so: then it is tried.
 fn too_large(module: &ir::Module, sources: &SourceMap) -> Option<Diagnostic> {
-    const LONG: usize = 100_000;
-    let length: usize = sources.files().iter().map(|file| file.text().len()).sum();
-    if length < LONG {
+    let is_long = |(_, code): (_, &[ir::Instruction])| code.len() >= LARGE;
+    let methods = module.tools.iter().flat_map(|it| &it.methods);
+    let mut functions = module.functions.iter().chain(methods);
+    let has_many = functions.any(|it| it.params.len() + it.captures.len() >= LARGE);
+    if !has_many && !module.bodies().any(is_long) {
         return None;
     }
     let error = load::load(module.clone()).err()?;
-    if !matches!(
-        error.kind,
-        LoadErrorKind::TooManyLocals | LoadErrorKind::TooHigh
-    ) {
-        return None;
-    }
-    let text = format!(
-        "`{}` has more variables and values than a function may have",
-        error.function
-    );
-    let start = Span::new(0, 0);
-    Some(Diagnostic::new(Code::E002, start, text).help("make several functions of it"))
+    let name = &error.function;
+    let (text, help) = match error.kind {
+        LoadErrorKind::TooHigh => (
+            format!("an expression of `{name}` has more parts than the machine holds at once"),
+            "make several of it; lists of data are better read from a file",
+        ),
+        LoadErrorKind::TooManyLocals => (
+            format!("`{name}` has more variables than a function may have"),
+            "make several functions of it",
+        ),
+        _ => return None,
+    };
+    let mut bodies = module.bodies();
+    let code = bodies.find(|(body, _)| body == name).map(|(_, code)| code);
+    let code = code.unwrap_or_default();
+    let near = &code[error.place.unwrap_or(0).min(code.len())..];
+    let place = near.iter().chain(code).find_map(|it| it.span);
+    let span = place.map_or_else(Span::default, |[line, column]| {
+        sources.span_at(module.source_of(name), line, column)
+    });
+    Some(Diagnostic::new(Code::E037, span, text).help(help))
 }
 
 pub(crate) fn known(options: &Options) -> Known {

@@ -81,7 +81,7 @@ impl Diagnostic {
         let path = printable(&file.path);
         let mut out = format!(
             "{path}:{line}:{column}: {kind}[{code}]: {}\n",
-            printable(text)
+            printable(&shortened(text))
         );
         excerpt(
             &mut out,
@@ -117,6 +117,16 @@ fn excerpt(out: &mut String, line: &str, number: u32, column: u32, marked: &str)
     // Writing to a string does not fail.
     let _ = writeln!(out, " {number} | {}", printable(line));
     let _ = writeln!(out, " {margin} | {lead}{marks}");
+}
+
+/// The longest message. Names are of any length; nobody reads them to their end.
+const MAX_TEXT: usize = 600;
+
+fn shortened(text: &str) -> std::borrow::Cow<'_, str> {
+    match text.char_indices().nth(MAX_TEXT) {
+        Some((end, _)) => format!("{} …", &text[..end]).into(),
+        None => text.into(),
+    }
 }
 
 /// Text of a stranger as a terminal may get it: characters that steer one are shown as `\u{..}`.
@@ -155,6 +165,11 @@ impl Diagnostics {
     /// Whether there are so many that no more are kept: what they say need not be found out.
     pub fn is_full(&self) -> bool {
         self.list.len() >= MAX_KEPT && self.has_errors()
+    }
+
+    /// Whether another warning would be kept.
+    pub fn takes_warnings(&self) -> bool {
+        self.list.len() < MAX_KEPT
     }
 
     /// Whether there is an error among them.
@@ -209,6 +224,18 @@ mod tests {
         sources.add("a.conc", "\u{1b}[2J".to_owned()).unwrap();
         let wrong = Diagnostic::new(Code::E001, Span::new(0, 1), "`\u{1b}` is no token");
         assert!(!wrong.render(&sources).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_name_without_end_has_one() {
+        let mut sources = SourceMap::new();
+        sources.add("a.conc", "x".repeat(1000)).unwrap();
+        let text = format!("`{}` is not defined", "ä".repeat(1000));
+        let shown = Diagnostic::new(Code::E010, Span::new(0, 1), text).render(&sources);
+        assert_eq!(
+            shown.chars().count(),
+            600 + "a.conc:1:1: error[E010]:  …\n".chars().count()
+        );
     }
 
     #[test]

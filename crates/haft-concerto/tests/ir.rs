@@ -434,3 +434,33 @@ fn damaged_files_are_refused_with_a_reason() {
     later["version"] = json!("0.1.7");
     assert_eq!(run(&later).1, Ok("20".to_owned()));
 }
+
+#[test]
+fn every_function_knows_its_file() {
+    let part = "const SHARP: Int = 1 / 0;\n\
+                pub fn f(x: Int) -> Int {\n    let g = || 1 / x;\n    g()\n}\n\
+                tool T { fn m() -> Int { 1 / 0 } }\n\
+                pipeline P(n: Int) -> Int { stage s(n: Int) -> Int { n } }\n\
+                @test fn t() { f(0); }\n";
+    let files = std::collections::BTreeMap::from([("src/part.conc".to_owned(), part.to_owned())]);
+    let source =
+        Source::new("src/main.conc", "mod part;\nfn main() { part::f(0); }\n").with(&files);
+    let ir = compile(&source, &Options::default()).ir.unwrap();
+    let ir = haft_concerto::ir::Module::from_json(&ir.to_json()).unwrap();
+    for name in [
+        "part::f",
+        "$closure_1",
+        "$const_part::SHARP",
+        "part::T::m",
+        "part::P::s",
+        "t",
+    ] {
+        assert_eq!(ir.source_of(name), "src/part.conc", "{name}");
+    }
+    for name in ["main", "$init", "nobody"] {
+        assert_eq!(ir.source_of(name), "src/main.conc", "{name}");
+    }
+    // A program of one file says nothing about it.
+    let one = compile(&Source::new("a.conc", "println(1);"), &Options::default());
+    assert!(!one.ir.unwrap().to_json().contains("\"source\""));
+}

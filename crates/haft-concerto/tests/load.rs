@@ -18,6 +18,7 @@ fn module(code: Vec<Instruction>) -> Module {
         receiver: None,
         captures: Vec::new(),
         aliases: Vec::new(),
+        source: None,
     });
     module
 }

@@ -1,8 +1,9 @@
 //! Whether arguments fit the parameters: how many there are, what they are called, of what type they are.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{Checker, Code, Ty};
 use crate::ast::{Call, Param, Type};
-use crate::diagnostic::did_you_mean;
 use crate::source::Span;
 
 /// The value that a pipe puts in front of the arguments.
@@ -50,10 +51,11 @@ impl Checker<'_> {
         }
         let positional = params.iter().zip(given.positional().skip(own));
         let arguments = given.call.arguments.iter().zip(&given.types);
+        let places = places(params);
         let named = arguments.filter_map(|(argument, ty)| {
             let name = argument.name.as_ref()?;
-            let param = params.iter().find(|it| it.name.text == name.text)?;
-            Some((param, (ty, argument.value.span)))
+            let place = places.get(name.text.as_str())?;
+            Some((&params[*place], (ty, argument.value.span)))
         });
         for (param, (found, span)) in positional.chain(named) {
             let Some(ty) = &param.ty else { continue };
@@ -112,7 +114,8 @@ impl Checker<'_> {
             return false;
         }
         let taken = positional - own;
-        let mut named = Vec::new();
+        let places = places(params);
+        let mut named = HashSet::new();
         let mut fits = true;
         for given in given
             .call
@@ -120,13 +123,13 @@ impl Checker<'_> {
             .iter()
             .filter_map(|it| it.name.as_ref())
         {
-            let index = params.iter().position(|it| it.name.text == given.text);
+            let index = places.get(given.text.as_str()).copied();
             fits = false;
             match index {
                 None => {
                     let text = format!("`{name}` has no parameter `{}`", given.text);
                     let there = params.iter().map(|it| it.name.text.as_str());
-                    let near = did_you_mean(&given.text, there);
+                    let near = self.near(&given.text, there);
                     self.tell_near(Code::E016, given.span, text, near);
                 }
                 Some(index) if index < taken || named.contains(&index) => {
@@ -134,7 +137,7 @@ impl Checker<'_> {
                     self.tell(Code::E016, given.span, text);
                 }
                 Some(index) => {
-                    named.push(index);
+                    named.insert(index);
                     fits = true;
                 }
             }
@@ -155,6 +158,15 @@ impl Checker<'_> {
         }
         fits
     }
+}
+
+/// The place of each parameter; the first of those with one name.
+fn places(params: &[Param]) -> HashMap<&str, usize> {
+    let mut places = HashMap::new();
+    for (index, param) in params.iter().enumerate() {
+        places.entry(param.name.text.as_str()).or_insert(index);
+    }
+    places
 }
 
 pub(super) fn arguments_text(count: usize) -> String {

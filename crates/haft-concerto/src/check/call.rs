@@ -5,7 +5,6 @@ use super::{Checker, Code, Ty};
 use crate::ast::{
     Call, Expr, ExprKind, Path, PipeStage, PostfixOp, Type, TypeKind, Variant, VariantData,
 };
-use crate::diagnostic::did_you_mean;
 use crate::source::Span;
 use crate::symbols::{Symbol, TYPES};
 
@@ -153,7 +152,7 @@ impl Checker<'_> {
                     self.arguments(call);
                     let names = tool.methods.iter();
                     let names = names.map(|it| it.signature.name.text.as_str());
-                    let near = did_you_mean(&method.text, names);
+                    let near = self.near(&method.text, names);
                     let text = format!("the tool `{name}` has no method `{}`", method.text);
                     self.tell_near(Code::E010, method.span, text, near);
                     return Some(Ty::Unknown);

@@ -154,7 +154,15 @@ impl Checker<'_> {
         self.block(&it.body);
         self.context.tries -= 1;
         for catch in &it.catches {
-            let ty = self.optional_declared(catch.ty.as_ref());
+            let ty = match &catch.ty {
+                Some(ty) if catch.binding.is_none() && self.is_name_of_nothing(ty) => {
+                    let text = "`catch` is followed by a type";
+                    let help = "write `catch String(e)` to name what was caught, or `catch` for everything";
+                    self.tell_with_help(Code::W006, ty.span, text, help);
+                    Ty::Unknown
+                }
+                ty => self.optional_declared(ty.as_ref()),
+            };
             self.in_scope(|checker| {
                 if let Some(name) = &catch.binding {
                     checker.bind(name, ty, Mutability::Fixed);

@@ -16,6 +16,21 @@ impl Checker<'_> {
         ty.map_or(Ty::Unknown, |ty| self.declared(ty))
     }
 
+    /// Whether a type is a single name in small letters that nothing has: a variable, probably.
+    pub(super) fn is_name_of_nothing(&self, ty: &Type) -> bool {
+        let path = match &ty.kind {
+            TypeKind::Tuple(types) => match types.as_slice() {
+                [only] => return self.is_name_of_nothing(only),
+                _ => return false,
+            },
+            TypeKind::Named { path, .. } => path,
+            _ => return false,
+        };
+        let name = path.single().map_or("", |it| it.text.as_str());
+        name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+            && self.symbols.resolve(self.module, path).is_none()
+    }
+
     fn type_names(&mut self, ty: &Type) {
         match &ty.kind {
             TypeKind::Union(_) => {}
@@ -27,6 +42,9 @@ impl Checker<'_> {
                     .single()
                     .is_some_and(|name| TYPES.contains(&name.text.as_str()));
                 if own || self.symbols.resolve(self.module, path).is_some() {
+                    return;
+                }
+                if !self.diagnostics.takes_warnings() {
                     return;
                 }
                 let name = path.text();

@@ -1,9 +1,10 @@
 //! Literals of structs, schemas and variants: every field that is needed, none that is not there.
 
+use std::collections::{HashMap, HashSet};
+
 use super::control::is_empty_braces;
 use super::{Checker, Code, Ty};
 use crate::ast::{Field, StructLit, VariantData};
-use crate::diagnostic::did_you_mean;
 use crate::symbols::{Symbol, TYPES};
 
 impl Checker<'_> {
@@ -44,11 +45,15 @@ impl Checker<'_> {
     fn literal_fields(&mut self, lit: &StructLit, types: &[Ty], fields: &[Field], home: usize) {
         let of = lit.path.text();
         let mut all_known = true;
+        let by_name: HashMap<&str, &Field> = fields
+            .iter()
+            .map(|it| (it.name.text.as_str(), it))
+            .collect();
         for ((name, value), found) in lit.fields.iter().zip(types) {
-            let Some(field) = fields.iter().find(|it| it.name.text == name.text) else {
+            let Some(field) = by_name.get(name.text.as_str()) else {
                 let text = format!("`{of}` has no field `{}`", name.text);
                 let names = fields.iter().map(|it| it.name.text.as_str());
-                let near = did_you_mean(&name.text, names);
+                let near = self.near(&name.text, names);
                 self.tell_near(Code::E010, name.span, text, near);
                 all_known = false;
                 continue;
@@ -64,9 +69,10 @@ impl Checker<'_> {
         if !all_known {
             return;
         }
+        let given: HashSet<&str> = lit.fields.iter().map(|(it, _)| it.text.as_str()).collect();
         let missing: Vec<String> = fields
             .iter()
-            .filter(|it| !lit.fields.iter().any(|(name, _)| name.text == it.name.text))
+            .filter(|it| !given.contains(it.name.text.as_str()))
             .filter(|it| !it.optional && it.default.is_none())
             .filter(|it| !matches!(self.meaning_in(home, &it.ty), Ty::Option(_) | Ty::Nil))
             .map(|it| format!("`{}`", it.name.text))

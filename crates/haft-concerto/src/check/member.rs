@@ -227,8 +227,11 @@ impl<'a> Checker<'a> {
             return;
         }
         let text = format!("`{of}` has no method `{name}`");
+        if self.diagnostics.is_full() {
+            return;
+        }
         let names = self.symbols.methods_of(of);
-        let near = did_you_mean(name, names.iter().map(String::as_str));
+        let near = self.near(name, names.iter().map(String::as_str));
         self.tell_near(Code::E010, method.span, text, near);
     }
 
@@ -256,6 +259,9 @@ impl<'a> Checker<'a> {
         };
         let name = method.text.as_str();
         if names.contains(&name) || self.method_of(&full, name).is_some() {
+            return;
+        }
+        if self.diagnostics.is_full() {
             return;
         }
         let own = self.symbols.methods_of(&full);
@@ -291,7 +297,7 @@ impl<'a> Checker<'a> {
                 self.tell_with_help(Code::E010, field.span, text, help);
                 return;
             }
-            let near = did_you_mean(name, fields.iter().map(|it| it.name.text.as_str()));
+            let near = self.near(name, fields.iter().map(|it| it.name.text.as_str()));
             self.tell_near(Code::E010, field.span, text, near);
             return;
         }

@@ -20,7 +20,7 @@ mod ty;
 use scope::{Context, Scopes};
 use ty::Ty;
 
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, did_you_mean};
 use crate::source::Span;
 use crate::symbols::Symbols;
 
@@ -77,6 +77,14 @@ impl Checker<'_> {
     ) {
         let told = Diagnostic::new(code, span, text).help(help);
         self.diagnostics.push(told);
+    }
+
+    /// The one of these names that was probably meant, as long as somebody is told.
+    fn near<'n>(&self, wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+        if self.diagnostics.is_full() {
+            return None;
+        }
+        did_you_mean(wrong, names)
     }
 
     /// With the name that was probably meant, if there is one.

@@ -52,37 +52,71 @@ impl Checker<'_> {
             .collect();
         let reads: HashMap<&str, &Reading> =
             readings.iter().map(|it| (it.path.as_str(), it)).collect();
-        // Those on a way that was told: each way once.
+        // Those that need themselves, and those on a way that was told: each way once.
+        let circles = in_circles(&reads);
         let mut told: HashSet<&str> = HashSet::new();
-        for reading in &readings {
-            for (needed, span) in &reading.constants {
-                let Some(at) = order.get(needed) else {
-                    continue;
-                };
-                if *at < reading.order {
-                    continue;
+        for Reading {
+            path,
+            order: own,
+            constants,
+        } in &readings
+        {
+            let later =
+                |(needed, _): &&(String, Span)| order.get(needed).is_some_and(|it| it >= own);
+            for (needed, span) in constants.iter().filter(later) {
+                if told.contains(path.as_str()) || self.diagnostics.is_full() {
+                    break;
                 }
-                let Reading { path, .. } = reading;
-                if let Some(way) = way_back(&reads, needed, path) {
-                    if way.iter().any(|it| told.contains(it)) {
-                        continue;
-                    }
+                let is_circle = circles.contains(path.as_str());
+                let way = is_circle.then(|| way_back(&reads, needed, path)).flatten();
+                let (text, help) = if let Some(way) = way {
                     let shown: Vec<String> = way.iter().map(|it| format!("`{it}`")).collect();
                     told.extend(way);
-                    let way = shown.join(" → ");
-                    let text = format!("constants need each other: `{path}` → {way}");
-                    let help = "one of them needs a value of its own";
-                    self.tell_with_help(Code::E036, *span, text, help);
+                    let text = format!(
+                        "constants need each other: `{path}` → {}",
+                        shown.join(" → ")
+                    );
+                    (text, "one of them needs a value of its own".to_owned())
                 } else {
                     let text = format!("`{path}` needs `{needed}`, which has no value yet");
                     let help = format!(
                         "declare `{needed}` above: constants get their values in the order of the source"
                     );
-                    self.tell_with_help(Code::E036, *span, text, help);
+                    (text, help)
+                };
+                self.tell_with_help(Code::E036, *span, text, help);
+            }
+        }
+    }
+}
+
+/// Those that are left when all are taken away that need nobody, then those that need only these, and so on:
+/// they stand in circles, or need somebody who does.
+fn in_circles<'r>(reads: &HashMap<&'r str, &'r Reading>) -> HashSet<&'r str> {
+    let mut needs: HashMap<&str, usize> = HashMap::new();
+    let mut needed_by: HashMap<&str, Vec<&'r str>> = HashMap::new();
+    for (name, reading) in reads {
+        let constants = reading.constants.iter().map(|(it, _)| it.as_str());
+        let constants: HashSet<&str> = constants.filter(|it| reads.contains_key(it)).collect();
+        needs.insert(name, constants.len());
+        for needed in constants {
+            needed_by.entry(needed).or_default().push(name);
+        }
+    }
+    let mut left: HashSet<&'r str> = reads.keys().copied().collect();
+    let mut free: Vec<&str> = left.iter().copied().filter(|it| needs[it] == 0).collect();
+    while let Some(name) = free.pop() {
+        left.remove(name);
+        for other in needed_by.get(name).into_iter().flatten() {
+            if let Some(count) = needs.get_mut(other) {
+                *count -= 1;
+                if *count == 0 {
+                    free.push(other);
                 }
             }
         }
     }
+    left
 }
 
 /// The way from the one to the other, both with it, if reading leads there.

@@ -91,8 +91,7 @@ impl Checker<'_> {
                 self.tell(Code::E016, path.span, text);
             }
         } else {
-            let told = self.symbols.undefined(&path.text(), path.span, self.module);
-            self.diagnostics.push(told);
+            self.undefined(path);
         }
     }
 
@@ -106,10 +105,7 @@ impl Checker<'_> {
                 Symbol::Variant(..) | Symbol::Struct(_) | Symbol::Schema(_) | Symbol::Alias(_),
             )) => {}
             _ if own => {}
-            _ => {
-                let told = self.symbols.undefined(&path.text(), path.span, self.module);
-                self.diagnostics.push(told);
-            }
+            _ => self.undefined(path),
         }
     }
 

@@ -124,7 +124,7 @@ impl Checker<'_> {
                 continue;
             }
             let text = format!("there is no tool and no MCP server `{}`", path.text());
-            let near = crate::diagnostic::did_you_mean(&path.text(), self.symbols.names());
+            let near = self.near(&path.text(), self.symbols.names());
             if let Some(near) = near.map(str::to_owned) {
                 self.tell_with_help(
                     Code::E027,

@@ -1,5 +1,7 @@
 //! Calls: of functions, methods, tools, built-ins, variants; and pipes, which are calls.
 
+use std::collections::HashMap;
+
 use super::Emitter;
 use crate::ast::{
     Argument, Call, Expr, ExprKind, Function, Param, PipeStage, PostfixOp, PrefixOp, Receiver, Type,
@@ -281,14 +283,10 @@ impl Emitter<'_> {
         let own = usize::from(receiver.is_some());
         let rest = params.get(passed.saturating_sub(own)..).unwrap_or_default();
         let given = &call.arguments[positional..];
-        let find = |param: &Param| {
-            let of_name = |it: &Argument| {
-                it.name
-                    .as_ref()
-                    .is_some_and(|it| it.text == param.name.text)
-            };
-            given.iter().position(of_name)
-        };
+        let named = given.iter().enumerate();
+        let named = named.filter_map(|(place, it)| Some((it.name.as_ref()?.text.as_str(), place)));
+        let places: HashMap<&str, usize> = named.collect();
+        let find = |param: &Param| places.get(param.name.text.as_str()).copied();
         let order: Vec<usize> = rest.iter().filter_map(find).collect();
         // They are evaluated as they are written, whatever their order is in the callee.
         let kept = if order.is_sorted() {
@@ -311,9 +309,13 @@ impl Emitter<'_> {
     /// Named arguments, each in a temporary, in the order of the source.
     fn kept_arguments(&mut self, params: &[Param], given: &[Argument]) -> Vec<String> {
         let mut kept = Vec::new();
+        let params: HashMap<&str, &Param> = params
+            .iter()
+            .map(|it| (it.name.text.as_str(), it))
+            .collect();
         for argument in given {
             let name = argument.name.as_ref().map(|it| it.text.as_str());
-            let param = params.iter().find(|it| Some(it.name.text.as_str()) == name);
+            let param = name.and_then(|it| params.get(it));
             self.value_of(&argument.value, param.and_then(|it| it.ty.as_ref()));
             let slot = self.body().temporary("argument");
             self.store(&slot);

@@ -380,6 +380,7 @@ impl Emitter<'_> {
                 param: serde_json::to_value(&param[0]).unwrap_or_default(),
                 captures: written.captures.into_iter().map(|it| it.inner).collect(),
                 instructions: written.code,
+                source: self.source.clone(),
             });
         }
         let name = format!("$listen_{}", self.out.listens.len() + 1);

@@ -1,5 +1,7 @@
 //! Expressions: each leaves one value.
 
+use std::collections::{HashMap, HashSet};
+
 use super::Emitter;
 use super::constant::Key;
 use super::item::default_name;
@@ -170,8 +172,10 @@ impl Emitter<'_> {
             },
             _ => None,
         };
+        let fields = declared.unwrap_or_default().iter();
+        let fields: HashMap<&str, &Field> = fields.map(|it| (it.name.text.as_str(), it)).collect();
         for (name, value) in &lit.fields {
-            let field = declared.and_then(|it| it.iter().find(|it| it.name.text == name.text));
+            let field = fields.get(name.text.as_str());
             self.value_of(value, field.map(|it| &it.ty));
         }
         let mut names: Vec<&str> = lit
@@ -202,9 +206,10 @@ impl Emitter<'_> {
         names: &mut Vec<&'f str>,
         span: Span,
     ) {
+        let given: HashSet<&str> = names.iter().copied().collect();
         for field in declared {
             let name = field.name.text.as_str();
-            if field.optional && field.default.is_none() || names.contains(&name) {
+            if field.optional && field.default.is_none() || given.contains(name) {
                 continue;
             }
             if field.default.is_some() {

@@ -92,6 +92,7 @@ impl Emitter<'_> {
                 Receiver::Mut => ir::Receiver::Mut,
             }),
             captures: Vec::new(),
+            source: self.source.clone(),
         }
     }
 
@@ -109,6 +110,7 @@ impl Emitter<'_> {
             receiver: None,
             captures: Vec::new(),
             aliases: Vec::new(),
+            source: self.source.clone(),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::ast::{
     Block, Config, Decorator, Enum, Expr, Field, Fields, Function, Item, ItemKind, Mcp, Pipeline,
     Store, StoreKind, Tool, TypeKind, VariantData,
 };
+use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{self, Instruction, Opcode};
 use crate::symbols::{Symbol, join};
 
@@ -43,9 +44,11 @@ impl Emitter<'_> {
         let symbols = self.symbols;
         for declared in &symbols.items {
             self.module = declared.module;
+            self.in_file_of(declared.item.span);
             self.item(declared.item);
         }
         self.module = 0;
+        self.source = None;
         self.init();
         if !symbols.script.is_empty() {
             let written = self.written(|emitter| {
@@ -114,6 +117,7 @@ impl Emitter<'_> {
             instructions,
             expect_fail: expected,
             expect_fail_message: decorator_text(decorators, "expect_fail"),
+            source: self.source.clone(),
         });
     }
 
@@ -132,17 +136,18 @@ impl Emitter<'_> {
         let written = self.written(|emitter| {
             for declared in &symbols.items {
                 emitter.module = declared.module;
+                emitter.in_file_of(declared.item.span);
                 match &declared.item.kind {
                     ItemKind::Const(it) => {
-                        emitter.value_of(&it.value, Some(&it.ty));
                         let path = emitter.full(&it.name.text);
+                        emitter.first_value(&path, &it.value, &it.ty);
                         emitter.push(Instruction::new(Opcode::StoreGlobal).name(path));
                     }
                     ItemKind::Tool(it) => {
                         let tool = emitter.full(&it.name.text);
                         for state in &it.state {
-                            emitter.value_of(&state.value, Some(&state.ty));
                             let path = format!("{tool}.{}", state.name.text);
+                            emitter.first_value(&path, &state.value, &state.ty);
                             emitter.push(Instruction::new(Opcode::StoreGlobal).name(path));
                         }
                     }
@@ -150,6 +155,7 @@ impl Emitter<'_> {
                 }
             }
             emitter.module = 0;
+            emitter.source = None;
             if !emitter.body().code.is_empty() {
                 emitter.nil();
                 emitter.op(Opcode::Return);
@@ -159,6 +165,16 @@ impl Emitter<'_> {
             let init = self.plain_function("$init", written);
             self.out.functions.push(init);
         }
+    }
+
+    /// The value of a constant. A function is of one file, so those of other files have their own.
+    fn first_value(&mut self, path: &str, value: &Expr, ty: &crate::ast::Type) {
+        if self.source.is_none() {
+            return self.value_of(value, Some(ty));
+        }
+        let thunk = self.thunk(format!("$const_{path}"), value, Some(ty));
+        self.global(&thunk, value.span);
+        self.push_at(value.span, Instruction::new(Opcode::Call).argc(0));
     }
 
     fn model(&mut self, it: &Config, decorators: &[Decorator]) {
@@ -326,8 +342,16 @@ impl Emitter<'_> {
     fn schema(&mut self, it: &Fields) {
         let name = self.full(&it.name.text);
         let fields = self.fields(&name, &it.fields);
+        let json_schema = self.schema_object(&it.fields).unwrap_or_else(|| {
+            let text =
+                format!("the schema `{name}` is too large: it has thousands of others in it");
+            let help = "give it fewer fields that are schemas themselves";
+            let told = Diagnostic::new(Code::E037, it.name.span, text).help(help);
+            self.problems.push(told);
+            Json::Null
+        });
         self.out.schemas.push(ir::Schema {
-            json_schema: self.schema_object(&it.fields),
+            json_schema,
             name,
             validation_mode: "strict".to_owned(),
             fields,
@@ -386,6 +410,7 @@ impl Emitter<'_> {
                 output_type: self.optional_type(signature.result.as_ref(), "nil").into(),
                 decorators: decorators_ir(&signature.decorators),
                 instructions: self.body_code(&stage.body, &signature.params),
+                source: self.source.clone(),
             });
         }
         let input = it.param.as_ref().and_then(|it| it.ty.as_ref());

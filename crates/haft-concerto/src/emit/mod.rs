@@ -12,11 +12,13 @@ mod pattern;
 mod schema;
 mod types;
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use body::{Body, Local};
 
 use crate::ast::{ItemKind, Receiver};
+use crate::diagnostic::Diagnostic;
 use crate::ir::{self, Instruction, Opcode};
 use crate::source::{SourceMap, Span};
 use crate::symbols::Symbols;
@@ -31,7 +33,13 @@ pub struct Surroundings {
 }
 
 /// Writes a program that was checked.
-pub fn emit(symbols: &Symbols<'_>, sources: &SourceMap, around: &Surroundings) -> ir::Module {
+///
+/// What cannot be written is told; then the program cannot be used.
+pub fn emit(
+    symbols: &Symbols<'_>,
+    sources: &SourceMap,
+    around: &Surroundings,
+) -> (ir::Module, Vec<Diagnostic>) {
     let path = sources
         .files()
         .first()
@@ -48,9 +56,12 @@ pub fn emit(symbols: &Symbols<'_>, sources: &SourceMap, around: &Surroundings) -
         module: 0,
         closures: 0,
         mutators: mutators(symbols),
+        source: None,
+        problems: Vec::new(),
+        objects: Cell::new(0),
     };
     emitter.program();
-    emitter.out
+    (emitter.out, emitter.problems)
 }
 
 /// Methods that change what they are called on, of arrays and maps and of this program.
@@ -85,9 +96,21 @@ struct Emitter<'a> {
     module: usize,
     closures: u32,
     mutators: HashSet<String>,
+    /// The file that the code stands in, if it is not the first.
+    source: Option<String>,
+    problems: Vec<Diagnostic>,
+    /// How many schemas the one at hand has.
+    objects: Cell<usize>,
 }
 
 impl Emitter<'_> {
+    /// Code of this place follows.
+    fn in_file_of(&mut self, span: Span) {
+        let first = self.sources.files().first().map(|it| &it.path);
+        let file = self.sources.file(span.start).map(|it| &it.path);
+        self.source = file.filter(|it| Some(*it) != first).cloned();
+    }
+
     fn body(&mut self) -> &mut Body {
         let last = self.bodies.len() - 1;
         // Code is only written between `open` and `close`, which push and pop a body.

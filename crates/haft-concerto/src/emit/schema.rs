@@ -11,9 +11,15 @@ use crate::symbols::Symbol;
 /// How deep schemas of schemas are written out. One that contains itself is an object from there on.
 const MAX_NESTING: usize = 16;
 
+/// How many schemas within it a schema may have. No provider takes so many.
+const MAX_OBJECTS: usize = 1000;
+
 impl Emitter<'_> {
-    pub(super) fn schema_object(&self, fields: &[Field]) -> Json {
-        self.object(fields, 0)
+    /// The schema of these fields; none if it would be written out without end.
+    pub(super) fn schema_object(&self, fields: &[Field]) -> Option<Json> {
+        self.objects.set(0);
+        let schema = self.object(fields, 0);
+        (self.objects.get() <= MAX_OBJECTS).then_some(schema)
     }
 
     fn expanded<'t>(&'t self, ty: &'t Type) -> &'t Type {
@@ -21,6 +27,10 @@ impl Emitter<'_> {
     }
 
     fn object(&self, fields: &[Field], depth: usize) -> Json {
+        self.objects.set(self.objects.get() + 1);
+        if self.objects.get() > MAX_OBJECTS {
+            return Json::Null;
+        }
         let mut properties = Map::new();
         let mut required = Vec::new();
         for field in fields {

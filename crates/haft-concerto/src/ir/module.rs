@@ -194,6 +194,9 @@ pub struct Function {
     /// **haft**: other paths of the same function.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
+    /// **haft**: the file that it was written in, if that is not `source_file`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// How a method takes `self`.
@@ -405,6 +408,9 @@ pub struct Stage {
     /// The code.
     #[serde(default)]
     pub instructions: Vec<Instruction>,
+    /// **haft**: the file that it was written in, if that is not `source_file`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// An agent: a process that answers lines.
@@ -452,6 +458,9 @@ pub struct HandlerIr {
     /// **haft**: locals that are filled when the `listen` expression begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<String>,
+    /// **haft**: the file that it was written in, if that is not `source_file`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// A test.
@@ -468,6 +477,9 @@ pub struct Test {
     /// What the failure must contain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_fail_message: Option<String>,
+    /// **haft**: the file that it was written in, if that is not `source_file`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// For members that are only written where they say something.

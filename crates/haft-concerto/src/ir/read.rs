@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Metadata, Module, VERSION};
+use super::{Instruction, Metadata, Module, VERSION};
 
 /// Why a text is not the IR of a program.
 #[derive(Debug, Error)]
@@ -56,6 +56,85 @@ impl Module {
         } else {
             Err(ReadError::Version(module.version))
         }
+    }
+
+    /// All code of a program, by the names that failures tell.
+    pub fn bodies(&self) -> impl Iterator<Item = (String, &[Instruction])> {
+        let functions = self
+            .functions
+            .iter()
+            .map(|it| (it.name.clone(), &it.instructions));
+        let methods = self.tools.iter().flat_map(|tool| {
+            let methods = tool.methods.iter();
+            methods.map(|it| {
+                let name = it.name.rsplit("::").next().unwrap_or_default();
+                (format!("{}::{name}", tool.name), &it.instructions)
+            })
+        });
+        let stages = self.pipelines.iter().flat_map(|pipeline| {
+            let stages = pipeline.stages.iter();
+            stages.map(|it| (format!("{}::{}", pipeline.name, it.name), &it.instructions))
+        });
+        let handlers = self.listens.iter().flat_map(|listen| {
+            let handlers = listen.handlers.iter();
+            handlers.map(|it| {
+                (
+                    format!("{} {}", listen.name, it.message_type),
+                    &it.instructions,
+                )
+            })
+        });
+        let tests = self
+            .tests
+            .iter()
+            .map(|it| (it.description.clone(), &it.instructions));
+        let all = functions
+            .chain(methods)
+            .chain(stages)
+            .chain(handlers)
+            .chain(tests);
+        all.map(|(name, code)| (name, code.as_slice()))
+    }
+
+    /// The file that a function was written in, by the name that a failure tells: a function, `Tool::method`,
+    /// `Pipeline::stage`, a handler of `listen`, a test. Programs of others know only one file.
+    pub fn source_of(&self, function: &str) -> &str {
+        let functions = self.functions.iter();
+        let mut functions = functions
+            .filter(|it| it.name == function)
+            .map(|it| &it.source);
+        let of_tool = || {
+            let (tool, method) = function.rsplit_once("::")?;
+            let tool = self.tools.iter().find(|it| it.name == tool)?;
+            let last = |name: &str| name.rsplit("::").next() == Some(method);
+            let method = tool.methods.iter().find(|it| last(&it.name))?;
+            Some(&method.source)
+        };
+        let of_stage = || {
+            let (pipeline, stage) = function.rsplit_once("::")?;
+            let pipeline = self.pipelines.iter().find(|it| it.name == pipeline)?;
+            let stage = pipeline.stages.iter().find(|it| it.name == stage)?;
+            Some(&stage.source)
+        };
+        let of_handler = || {
+            let (listen, kind) = function.split_once(' ')?;
+            let listen = self.listens.iter().find(|it| it.name == listen)?;
+            let mut handlers = listen.handlers.iter();
+            let handler = handlers.find(|it| it.message_type == kind)?;
+            Some(&handler.source)
+        };
+        let of_test = || {
+            let test = self.tests.iter().find(|it| it.description == function)?;
+            Some(&test.source)
+        };
+        let found = functions.next();
+        let found = found
+            .or_else(of_tool)
+            .or_else(of_stage)
+            .or_else(of_handler)
+            .or_else(of_test);
+        let source = found.and_then(|it| it.as_deref());
+        source.unwrap_or(&self.source_file)
     }
 
     /// The text of a `.conc-ir` file, with a newline at its end.

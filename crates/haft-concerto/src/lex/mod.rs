@@ -193,7 +193,32 @@ impl Lexer<'_> {
         false
     }
 
+    /// `'text'`: told once, and read as the string that it was meant to be.
+    fn single_quoted(&mut self) -> bool {
+        let start = self.at;
+        let rest = &self.text[start + 1..];
+        let line = rest.split('\n').next().unwrap_or_default();
+        let Some(length) = line.find('\'') else {
+            return false;
+        };
+        let inner = line[..length].to_owned();
+        self.at = start + length + 2;
+        self.error(
+            start,
+            start + length + 2,
+            "strings are not written in single quotes",
+        )
+        .push_help("write `\"…\"`");
+        let index = u32::try_from(self.out.texts.len()).unwrap_or(u32::MAX);
+        self.out.texts.push(inner);
+        self.token(TokenKind::Str(index), start, self.at);
+        true
+    }
+
     fn no_word(&mut self) {
+        if self.peek(0) == Some(b'\'') && self.single_quoted() {
+            return;
+        }
         let start = self.at;
         // A run of such characters is one mistake.
         let known =
@@ -207,9 +232,10 @@ impl Lexer<'_> {
         let wrong = &rest[..length];
         self.at += length;
         let help = match wrong {
-            "&" => Some("`&&` is the logical `and`"),
+            "&" => Some("values are copied, there are no references; the logical and is `&&`"),
             "'" | "`" => Some("strings are written in double quotes"),
             "#" => Some("comments begin with `//`"),
+            "^" => Some("powers are `std::math::pow(base, exponent)`"),
             _ => None,
         };
         let text = format!("`{wrong}` is no part of the language");

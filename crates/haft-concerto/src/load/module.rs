@@ -368,6 +368,8 @@ fn patch(op: &mut Op, starts: &[u32]) {
 /// The stretches of code that a `try` covers, innermost first.
 fn handlers(code: &[Instruction], flow: &Flow, starts: &[u32], base: usize) -> Vec<Handler> {
     let mut handlers: Vec<(usize, Handler)> = Vec::new();
+    // The last stretch of each target.
+    let mut last: HashMap<u32, usize> = HashMap::new();
     for (place, state) in flow.iter().enumerate().take(code.len()) {
         let Some(state) = state else { continue };
         let (from, to) = (starts[place], starts[place + 1]);
@@ -378,22 +380,19 @@ fn handlers(code: &[Instruction], flow: &Flow, starts: &[u32], base: usize) -> V
             let target = starts[code[*begin].offset.unwrap_or(0) as usize];
             let height = flow[*begin].as_ref().map_or(0, |state| state.height);
             let register = Reg::try_from(base + height).unwrap_or(Reg::MAX);
-            match handlers
-                .iter_mut()
-                .rev()
-                .find(|(_, handler)| handler.target == target && handler.to == from)
-            {
-                Some((_, handler)) => handler.to = to,
-                None => handlers.push((
-                    depth,
-                    Handler {
-                        from,
-                        to,
-                        target,
-                        register,
-                    },
-                )),
+            let known = last.get(&target).and_then(|at| handlers.get_mut(*at));
+            if let Some((_, handler)) = known.filter(|(_, handler)| handler.to == from) {
+                handler.to = to;
+                continue;
             }
+            last.insert(target, handlers.len());
+            let handler = Handler {
+                from,
+                to,
+                target,
+                register,
+            };
+            handlers.push((depth, handler));
         }
     }
     handlers.sort_by_key(|(depth, _)| std::cmp::Reverse(*depth));

@@ -261,6 +261,10 @@ impl Loader {
     /// Where the fields of a variant stand among those given, in the order of its declaration; `None`
     /// if they are in that order, or are others.
     fn declared_order(&self, type_name: &str, name: &str, given: &[&str]) -> Option<Vec<usize>> {
+        // One value has no order; most variants end here, without a look at all the others.
+        if given.len() < 2 {
+            return None;
+        }
         let mut types = self.program.ir.types.iter();
         let declared = types.find(|it| it.name == type_name)?;
         let variant = declared.variants.iter().find(|it| it.name == name)?;

@@ -75,6 +75,13 @@ impl Parser<'_> {
 
     /// An expression in front of a block: `Name {}` is a name and the block.
     pub(super) fn head(&mut self) -> Parsed<Expr> {
+        if self.is_keyword(Keyword::Let) {
+            // `if let`: told once, and read to its block.
+            self.unexpected("an expression");
+            self.bump();
+            self.pattern()?;
+            self.expect(Punct::Eq, "after a pattern")?;
+        }
         self.with_struct_literals(false, Self::expr)
     }
 

@@ -5,6 +5,7 @@
 
 mod control;
 mod expr;
+mod habit;
 mod item;
 mod member;
 mod pattern;
@@ -146,7 +147,10 @@ impl Parser<'_> {
         let end = self.previous_span().end;
         let found = self.found();
         let text = format!("expected `;` after {after}, found {found}");
-        Err(self.fail(Span::new(end, end), text))
+        match self.habit("`;`") {
+            Some(help) => Err(self.fail_with_help(Span::new(end, end), text, help)),
+            None => Err(self.fail(Span::new(end, end), text)),
+        }
     }
 
     fn expect_keyword(&mut self, keyword: Keyword, why: &str) -> Parsed<Span> {
@@ -170,7 +174,10 @@ impl Parser<'_> {
 
     fn unexpected(&mut self, expected: &str) -> Failed {
         let text = format!("expected {expected}, found {}", self.found());
-        self.fail(self.token().span, text)
+        match self.habit(expected) {
+            Some(help) => self.fail_with_help(self.token().span, text, help),
+            None => self.fail(self.token().span, text),
+        }
     }
 
     /// The word that is looked at, as a message names it.

@@ -16,9 +16,8 @@ use std::fmt;
 
 use crate::ast::{Item, ItemKind, Part, Program};
 use crate::check;
-use crate::compile::{Options, known, surroundings};
+use crate::compile::{Options, known, surroundings, written};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::emit;
 use crate::ir;
 use crate::source::{SourceMap, Sources};
 use crate::symbols::Symbols;
@@ -184,13 +183,17 @@ impl Repl {
         let known = known(&self.options);
         let symbols = Symbols::new(&program, &known.servers, &mut diagnostics);
         check::check(&symbols, &known, &mut diagnostics);
-        if diagnostics.has_errors() {
+        let mut ir = None;
+        if !diagnostics.has_errors() {
+            let around = surroundings(&self.options);
+            ir = written(&symbols, &self.sources, &around, &mut diagnostics);
+        }
+        drop(symbols);
+        let Some(ir) = ir else {
             let mut wrong = diagnostics.into_sorted();
             wrong.retain(|it| !it.is_warning());
             return Reading::Wrong(wrong);
-        }
-        let ir = emit::emit(&symbols, &self.sources, &surroundings(&self.options));
-        drop(symbols);
+        };
         if !makes_closures(&ir, &function) {
             // Nobody can call what it made.
             items.pop();

@@ -92,6 +92,15 @@ pub fn join(module: &str, name: &str) -> String {
     format!("{module}::{name}")
 }
 
+/// A path with further names behind it.
+fn longer(mut path: String, names: &[String]) -> String {
+    for name in names {
+        path.push_str("::");
+        path.push_str(name);
+    }
+    path
+}
+
 impl<'a> Symbols<'a> {
     /// Collects the declarations of a program. `servers` are those of the manifest.
     pub fn new(program: &'a Program, servers: &[String], diagnostics: &mut Diagnostics) -> Self {
@@ -232,7 +241,8 @@ impl<'a> Symbols<'a> {
                 if !name.is_empty() {
                     segments.push(name);
                 }
-                if self.resolve_segments(*module, &segments).is_none() {
+                // What an undefined name might have been takes time to find out.
+                if !diagnostics.is_full() && self.resolve_segments(*module, &segments).is_none() {
                     let told = self.undefined(&segments.join("::"), used.path.span, *module);
                     diagnostics.push(told);
                 }
@@ -249,8 +259,10 @@ impl<'a> Symbols<'a> {
             };
             let receiver = it.receiver_type();
             let Some((path, _)) = self.resolve_name(*module, receiver) else {
-                let told = self.undefined(&receiver.text, receiver.span, *module);
-                diagnostics.push(told);
+                if !diagnostics.is_full() {
+                    let told = self.undefined(&receiver.text, receiver.span, *module);
+                    diagnostics.push(told);
+                }
                 continue;
             };
             let used_trait = it
@@ -260,6 +272,7 @@ impl<'a> Symbols<'a> {
             let mut trait_path = None;
             match used_trait {
                 Some(Some((name, Symbol::Trait(_)))) => trait_path = Some(name),
+                Some(_) if diagnostics.is_full() => {}
                 Some(_) => {
                     let told = self.undefined(&it.name.text, it.name.span, *module);
                     diagnostics.push(told);
@@ -344,11 +357,11 @@ impl<'a> Symbols<'a> {
         loop {
             let own = join(scope, first);
             if let Some(target) = self.uses.get(&own) {
-                let full = rest.iter().fold(target.clone(), |path, it| join(&path, it));
+                let full = longer(target.clone(), rest);
                 return self.lookup(full, 8);
             }
             if self.table.contains_key(&own) {
-                let full = rest.iter().fold(own, |path, it| join(&path, it));
+                let full = longer(own, rest);
                 return self.lookup(full, 8);
             }
             if scope.is_empty() {
