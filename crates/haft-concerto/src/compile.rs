@@ -185,7 +185,7 @@ fn too_large(module: &ir::Module, sources: &SourceMap) -> Option<Diagnostic> {
     let span = place.map_or_else(Span::default, |[line, column]| {
         sources.span_at(module.source_of(name), line, column)
     });
-    Some(Diagnostic::new(Code::E037, span, text).help(help))
+    Some(Diagnostic::new(Code::E036, span, text).help(help))
 }
 
 pub(crate) fn known(options: &Options) -> Known {

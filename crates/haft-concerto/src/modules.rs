@@ -56,7 +56,7 @@ impl Loader<'_> {
             self.is_full = true;
             let text = format!("a program has at most {MAX_FILES} files");
             let help = "a file that several others name with `mod` is read for each: name it once, and `use` it";
-            let told = Diagnostic::new(Code::E037, span, text).help(help);
+            let told = Diagnostic::new(Code::E036, span, text).help(help);
             self.diagnostics.push(told);
             return None;
         }
@@ -68,7 +68,7 @@ impl Loader<'_> {
             Err(error) => {
                 // No other file would fit either.
                 self.is_full = !matches!(error, SourceError::TooLong { .. });
-                let code = if self.is_full { Code::E037 } else { Code::E001 };
+                let code = if self.is_full { Code::E036 } else { Code::E001 };
                 let told = Diagnostic::new(code, span, error.to_string());
                 self.diagnostics.push(told);
                 None
@@ -116,7 +116,7 @@ impl Loader<'_> {
                 Diagnostic::new(Code::E010, span, text).help(help)
             } else {
                 let text = format!("files include files more than {MAX_FILES_DEEP} deep");
-                Diagnostic::new(Code::E037, span, text)
+                Diagnostic::new(Code::E036, span, text)
             };
             self.diagnostics.push(told);
             module.items = Some(Vec::new());

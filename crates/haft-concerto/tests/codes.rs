@@ -392,11 +392,11 @@ fn w005_w006_w007_servers_types_agents() {
 
 #[test]
 fn e035_e036_fields_and_constants() {
-    earns("E035", "struct P { x: Int } println(P {});");
-    earns("E035", "schema S { x: Int, y: Int } println(S { x: 1 });");
+    earns("W011", "struct P { x: Int } println(P {});");
+    earns("W011", "schema S { x: Int, y: Int } println(S { x: 1 });");
     fine("struct P { a: Option<Int>, b: Int = 1, c?: Int } println(P {});");
-    earns("E036", "const A: Int = A; println(A);");
-    earns("E036", "const A: Int = B; const B: Int = 1; println(A);");
+    earns("E035", "const A: Int = A; println(A);");
+    earns("E035", "const A: Int = B; const B: Int = 1; println(A);");
     fine("const B: Int = 1; const A: Int = B; println(A);");
     fine("const A: Any = || B; const B: Int = 1; println(A());");
 }

@@ -73,7 +73,7 @@ fn test(program: &Arc<Program>, switches: &Switches) -> String {
         match outcome {
             TestOutcome::Passed(false) => writeln!(said, "PASS  {name}"),
             TestOutcome::Passed(true) => writeln!(said, "PASS  {name} (expected failure)"),
-            TestOutcome::Failed(why) => writeln!(said, "FAIL  {name} -- {why}"),
+            TestOutcome::Failed(why, _) => writeln!(said, "FAIL  {name} -- {why}"),
         }
         .expect("writing to a string does not fail");
     }

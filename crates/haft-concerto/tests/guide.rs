@@ -98,7 +98,7 @@ fn test(program: &Arc<Program>) -> String {
             TestOutcome::Passed(true) => {
                 writeln!(said, "  PASS  {name} (expected failure)").unwrap();
             }
-            TestOutcome::Failed(why) => panic!("{name}: {why}"),
+            TestOutcome::Failed(why, _) => panic!("{name}: {why}"),
         }
     }
     writeln!(said, "\ntest result: ok. {} passed, 0 failed", tests.len()).unwrap();

@@ -278,7 +278,7 @@ fn tests_of_a_program_end_as_they_should() {
             Offline::new(&mut machine, |_, _, _| {}).test(place)
         })
         .collect();
-    let failed = |text: &str| TestOutcome::Failed(text.to_owned());
+    let failed = |text: &str| TestOutcome::Failed(text.to_owned(), None);
     assert_eq!(
         outcomes,
         [

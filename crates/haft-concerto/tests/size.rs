@@ -44,10 +44,10 @@ fn files_that_include_two_others_each_come_to_an_end() {
     let compiled = compile(&source, &options());
     let shown = compiled.render();
     assert!(
-        shown.contains("error[E037]: a program has at most 1000 files"),
+        shown.contains("error[E036]: a program has at most 1000 files"),
         "{shown}"
     );
-    assert_eq!(shown.matches("E037").count(), 1, "{shown}");
+    assert_eq!(shown.matches("E036").count(), 1, "{shown}");
     assert_eq!(compiled.sources.files().len(), 1000);
 }
 
@@ -63,7 +63,7 @@ fn a_long_way_down_is_not_told_as_a_circle() {
     let source = Source::new("main.conc", "mod a0;").with(&Down);
     let shown = check(&source, &options()).render();
     assert!(
-        shown.contains("E037") && !shown.contains("itself"),
+        shown.contains("E036") && !shown.contains("itself"),
         "{shown}"
     );
 }
@@ -73,19 +73,19 @@ fn what_has_no_room_in_the_machine_is_told_with_its_place() {
     let list = repeated(20_001, |_| "1,".to_owned());
     let shown = checked(&format!("fn f() -> Any {{\n  [{list}]\n}}\nf();")).render();
     assert!(
-        shown.contains("error[E037]: an expression of `f`"),
+        shown.contains("error[E036]: an expression of `f`"),
         "{shown}"
     );
     let lets = repeated(66_000, |at| format!("let a{at} = {at};\n"));
     let shown = checked(&lets).render();
     assert!(
-        shown.contains("error[E037]: `main` has more variables"),
+        shown.contains("error[E036]: `main` has more variables"),
         "{shown}"
     );
     let params = repeated(66_000, |at| format!("_p{at}: Int,"));
     let shown = checked(&format!("fn f({params}) {{}}")).render();
     assert!(
-        shown.contains("error[E037]: `f` has more variables"),
+        shown.contains("error[E036]: `f` has more variables"),
         "{shown}"
     );
 }
@@ -128,7 +128,7 @@ fn schemas_of_schemas_of_schemas_are_not_written_out_without_end() {
     });
     let shown = checked(&format!("{schemas}schema S20 {{ x: Int }}\n")).render();
     assert!(
-        shown.contains("error[E037]: the schema `S0` is too large"),
+        shown.contains("error[E036]: the schema `S0` is too large"),
         "{shown}"
     );
 }
@@ -140,7 +140,7 @@ fn long_programs_are_read_to_their_end() {
         format!("const C{at}: Int = C{}; ", (at + 1) % 20_000)
     });
     let shown = checked(&circle).render();
-    assert_eq!(shown.matches("E036").count(), 1);
+    assert_eq!(shown.matches("E035").count(), 1);
     let uses = repeated(5_000, |at| format!("use g{at} as g{}; ", at + 1));
     assert!(checked(&format!("fn g0() {{}} {uses}")).has_errors());
     let path = repeated(100_000, |_| "::a".to_owned());

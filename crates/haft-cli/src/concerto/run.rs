@@ -1,7 +1,7 @@
 //! `haft run`.
 
 use std::error::Error;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use haft_concerto::host::{EmitFormat, Host, RunFailure};
@@ -123,14 +123,9 @@ pub(super) async fn told_to_stop() {
 pub(super) fn tell(failure: &RunFailure, is_debugged: bool) -> io::Result<()> {
     let mut out = io::stderr().lock();
     writeln!(out, "runtime error: {}", printable(&failure.to_string()))?;
-    if let (true, Some((function, place))) = (is_debugged, &failure.place) {
-        let function = printable(function);
-        match place {
-            Some([line, column]) => {
-                writeln!(out, "  in `{function}`, line {line}, column {column}")?;
-            }
-            None => writeln!(out, "  in `{function}`")?,
-        }
+    // Programs read the one line of the language's reference; people want to know where.
+    if let (true, Some(place)) = (is_debugged || out.is_terminal(), &failure.place) {
+        writeln!(out, "  at {}", printable(&place.to_string()))?;
     }
     Ok(())
 }

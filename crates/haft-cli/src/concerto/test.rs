@@ -1,7 +1,7 @@
 //! `haft test`.
 
 use std::error::Error;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use haft_concerto::host::{EmitFormat, Host, TestOutcome};
@@ -72,6 +72,8 @@ async fn run_all(
 ) -> io::Result<ExitCode> {
     let mut out = printer_for(host);
     let is_shown = !arguments.quiet;
+    // Programs read the lines of the language's reference; people want to know where.
+    let shows_places = arguments.debug || io::stdout().is_terminal();
     if is_shown {
         out.print(&format!("running {} tests\n\n", chosen.len()));
     }
@@ -87,10 +89,13 @@ async fn run_all(
         let line = match outcome {
             TestOutcome::Passed(false) => format!("  PASS  {name}\n"),
             TestOutcome::Passed(true) => format!("  PASS  {name} (expected failure)\n"),
-            TestOutcome::Failed(said) => {
-                let line = format!("  FAIL  {name}\n");
-                failures.push(format!("  {name} -- {said}\n"));
-                line
+            TestOutcome::Failed(said, place) => {
+                let mut failure = format!("  {name} -- {said}\n");
+                if let Some(place) = place.filter(|_| shows_places) {
+                    failure = format!("{failure}      at {}\n", printable(&place.to_string()));
+                }
+                failures.push(failure);
+                format!("  FAIL  {name}\n")
             }
         };
         if is_shown {

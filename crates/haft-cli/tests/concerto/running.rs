@@ -103,14 +103,23 @@ fn what_ends_a_program_is_told_and_ends_with_one() {
 
 #[test]
 fn debugging_says_where() {
-    let text = "fn half(n: Int) -> Int {\n    10 / n\n}\nprintln(half(0));\n";
-    let folder = folder(&[("app.conc", text)]);
+    let half = "pub fn half(n: Int) -> Int {\n    10 / n\n}\n";
+    let app = "mod sums;\n@test fn fails() { sums::half(0); }\nprintln(sums::half(0));\n";
+    let folder = folder(&[("app.conc", app), ("sums.conc", half)]);
     let (code, _, aside) = say(folder.path(), &["run", "app.conc", "--debug"]);
     assert_eq!(code, Some(1));
-    assert!(
-        aside.starts_with("runtime error: division by zero\n  in `half`, line 2, column "),
-        "{aside}"
+    let place = "sums.conc:2:8 in `sums::half`\n";
+    assert_eq!(
+        aside,
+        format!("runtime error: division by zero\n  at {place}")
     );
+    let (_, out, _) = say(folder.path(), &["test", "app.conc", "--debug"]);
+    assert!(
+        out.ends_with(&format!("fails -- division by zero\n      at {place}")),
+        "{out}"
+    );
+    let (_, out, _) = say(folder.path(), &["test", "app.conc"]);
+    assert!(out.ends_with("fails -- division by zero\n"), "{out}");
 }
 
 #[test]

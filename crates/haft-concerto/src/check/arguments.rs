@@ -64,7 +64,7 @@ impl Checker<'_> {
                 let param = &param.name.text;
                 let text =
                     format!("`{name}` takes `{declared}` as `{param}`, and this is `{found}`");
-                self.tell_mismatch(found, &declared, span, text);
+                self.tell_mismatch(Code::W010, found, &declared, (span, text));
             }
         }
     }
@@ -81,15 +81,22 @@ impl Checker<'_> {
             let declared = self.meaning_in(home, ty);
             if !found.suits(&declared) {
                 let text = format!("`{name}` carries `{declared}`, and this is `{found}`");
-                self.tell_mismatch(found, &declared, span, text);
+                self.tell_mismatch(Code::W010, found, &declared, (span, text));
             }
         }
     }
 
-    pub(super) fn tell_mismatch(&mut self, found: &Ty, declared: &Ty, span: Span, text: String) {
+    /// That a value has another type than it should, and what makes it right.
+    pub(super) fn tell_mismatch(
+        &mut self,
+        code: Code,
+        found: &Ty,
+        declared: &Ty,
+        (span, text): (Span, String),
+    ) {
         match found.remedy(declared) {
-            Some(help) => self.tell_with_help(Code::E013, span, text, help),
-            None => self.tell(Code::E013, span, text),
+            Some(help) => self.tell_with_help(code, span, text, help),
+            None => self.tell(code, span, text),
         }
     }
 

@@ -62,7 +62,7 @@ impl Checker<'_> {
             if !found.suits(&declared) && !is_empty_braces(value) {
                 let name = &name.text;
                 let text = format!("the field `{name}` is `{declared}`, and this is `{found}`");
-                self.tell_mismatch(found, &declared, value.span, text);
+                self.tell_mismatch(Code::W010, found, &declared, (value.span, text));
             }
         }
         // A field with a wrong name is the one that is missing.
@@ -85,7 +85,7 @@ impl Checker<'_> {
             };
             let text = format!("`{of}` is made without its {what} {}", missing.join(", "));
             let help = "give it here, or declare it with a default: `name: Type = value`";
-            self.tell_with_help(Code::E035, lit.path.span, text, help);
+            self.tell_with_help(Code::W011, lit.path.span, text, help);
         }
     }
 }

@@ -199,7 +199,7 @@ impl<'a> Checker<'a> {
             && !names.contains(&name)
         {
             let text = format!("`{ty}` has no method `{name}`");
-            self.tell_near(Code::E010, method.span, text, meant(name, names));
+            self.tell_near(Code::W010, method.span, text, meant(name, names));
             return;
         }
         if changes && let Some(path) = root {
@@ -232,7 +232,7 @@ impl<'a> Checker<'a> {
         }
         let names = self.symbols.methods_of(of);
         let near = self.near(name, names.iter().map(String::as_str));
-        self.tell_near(Code::E010, method.span, text, near);
+        self.tell_near(Code::W010, method.span, text, near);
     }
 
     /// A method of something that has a name of its own: a store, a model, an agent, a pipeline.
@@ -271,7 +271,7 @@ impl<'a> Checker<'a> {
             .chain(own.iter().map(String::as_str))
             .collect();
         let text = format!("the {what} `{}` has no method `{name}`", path.text());
-        self.tell_near(Code::E010, method.span, text, meant(name, &names));
+        self.tell_near(Code::W010, method.span, text, meant(name, &names));
     }
 
     fn fields_of(&self, of: &str) -> Option<&'a [Field]> {
@@ -294,11 +294,11 @@ impl<'a> Checker<'a> {
             let text = format!("`{of}` has no field `{name}`");
             if self.method_of(of, name).is_some() {
                 let help = format!("`{name}` is a method: write `.{name}(…)`");
-                self.tell_with_help(Code::E010, field.span, text, help);
+                self.tell_with_help(Code::W010, field.span, text, help);
                 return;
             }
             let near = self.near(name, fields.iter().map(|it| it.name.text.as_str()));
-            self.tell_near(Code::E010, field.span, text, near);
+            self.tell_near(Code::W010, field.span, text, near);
             return;
         }
         let Some(names) = built_in(ty) else {
@@ -309,9 +309,9 @@ impl<'a> Checker<'a> {
         match method.or_else(|| meant(name, names)) {
             Some(method) => {
                 let help = format!("there is a method: write `.{method}()`");
-                self.tell_with_help(Code::E010, field.span, text, help);
+                self.tell_with_help(Code::W010, field.span, text, help);
             }
-            None => self.tell(Code::E010, field.span, text),
+            None => self.tell(Code::W010, field.span, text),
         }
     }
 }

@@ -98,7 +98,7 @@ impl Checker<'_> {
     fn expect_type(&mut self, found: &Ty, declared: &Ty, span: Span, what: &str) {
         if !found.fits(declared) {
             let text = format!("{what} is declared as `{declared}` and gets `{found}`");
-            self.tell_mismatch(found, declared, span, text);
+            self.tell_mismatch(Code::E013, found, declared, (span, text));
         }
     }
 }

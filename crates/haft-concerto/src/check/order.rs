@@ -84,7 +84,7 @@ impl Checker<'_> {
                     );
                     (text, help)
                 };
-                self.tell_with_help(Code::E036, *span, text, help);
+                self.tell_with_help(Code::E035, *span, text, help);
             }
         }
     }

@@ -346,7 +346,7 @@ impl Emitter<'_> {
             let text =
                 format!("the schema `{name}` is too large: it has thousands of others in it");
             let help = "give it fewer fields that are schemas themselves";
-            let told = Diagnostic::new(Code::E037, it.name.span, text).help(help);
+            let told = Diagnostic::new(Code::E036, it.name.span, text).help(help);
             self.problems.push(told);
             Json::Null
         });

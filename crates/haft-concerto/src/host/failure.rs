@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use super::Place;
+
 /// How a program ended before its end. Its display form is what stands behind `runtime error: `.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunFailure {
     /// What happened.
     pub text: String,
-    /// Where: the function's name, line and column; for `--debug`.
-    pub place: Option<(String, Option<[u32; 2]>)>,
+    /// Where.
+    pub place: Option<Place>,
     /// Whether the host was told to stop ([`Host::cancel`](super::Host::cancel)).
     pub is_cancelled: bool,
 }

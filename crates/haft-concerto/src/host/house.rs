@@ -119,7 +119,7 @@ impl Host {
     /// Runs the test at this place of the IR on a machine of its own.
     pub async fn test(&self, place: usize, output: Box<dyn Output>) -> TestOutcome {
         let Some(test) = self.0.program.ir().tests.get(place) else {
-            return TestOutcome::Failed(format!("there is no test number {place}"));
+            return TestOutcome::Failed(format!("there is no test number {place}"), None);
         };
         let ended = async {
             let session = Session::open(&self.0, output, Use::Test).await?;
@@ -129,7 +129,9 @@ impl Host {
                 .drive(fiber, Course::new(self.0.cancel.child()))
                 .await
         };
-        TestOutcome::of(test, ended.await.map_err(|ended| ended.failure.to_string()))
+        let ended = ended.await;
+        let ended = ended.map_err(|ended| (ended.failure.to_string(), ended.place));
+        TestOutcome::of(test, ended)
     }
 
     /// Runs a piece of a program that is written while it runs ([`Repl`](crate::repl::Repl)), on what the

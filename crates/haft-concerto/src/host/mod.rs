@@ -62,6 +62,7 @@
 mod answer;
 mod mock;
 mod offline;
+mod place;
 mod reply;
 mod verdict;
 
@@ -101,6 +102,7 @@ pub use failure::RunFailure;
 pub use house::Host;
 pub use mock::{MockReply, mock_reply};
 pub use offline::Offline;
+pub use place::Place;
 #[cfg(feature = "host")]
 pub use setup::{EmitFormat, Entries, Models, Setup};
 pub use verdict::TestOutcome;

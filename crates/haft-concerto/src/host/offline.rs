@@ -58,7 +58,7 @@ impl<'a> Offline<'a> {
         self.machine.keep_emits();
         let program = Arc::clone(self.machine.program());
         let Some(test) = program.ir().tests.get(place) else {
-            return TestOutcome::Failed(format!("there is no test number {place}"));
+            return TestOutcome::Failed(format!("there is no test number {place}"), None);
         };
         let ended = self.init().and_then(|()| {
             let fiber = self
@@ -67,7 +67,7 @@ impl<'a> Offline<'a> {
                 .map_err(|error| error.to_string())?;
             self.drive(fiber).map_err(|failure| failure.to_string())
         });
-        TestOutcome::of(test, ended)
+        TestOutcome::of(test, ended.map_err(|said| (said, None)))
     }
 
     /// Runs a fiber to its end.

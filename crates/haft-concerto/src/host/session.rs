@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::course::Course;
 use super::house::House;
-use super::{RunFailure, agents, models};
+use super::{Place, RunFailure, agents, models};
 use crate::value::Value;
 use crate::vm::{Effect, Failure, Fiber, Legacy, Limits, Machine, Output, Step, Stop, Watch};
 
@@ -44,7 +44,7 @@ pub(super) enum Use {
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) failure: Failure,
-    pub(super) place: Option<(String, Option<[u32; 2]>)>,
+    pub(super) place: Option<Place>,
 }
 
 impl From<Ended> for RunFailure {
@@ -283,7 +283,10 @@ impl Session {
                 }
                 step => {
                     let place = match &step {
-                        Step::Failed(_) => fiber.place(&machine),
+                        Step::Failed(_) => {
+                            let ir = self.house.program.ir();
+                            fiber.place(&machine).map(|place| Place::of(ir, place))
+                        }
                         _ => None,
                     };
                     machine.watched(None);
@@ -344,7 +347,7 @@ impl Session {
 struct Turn {
     fiber: Fiber,
     step: Step,
-    place: Option<(String, Option<[u32; 2]>)>,
+    place: Option<Place>,
 }
 
 fn resume(fiber: &mut Fiber, machine: &mut Machine, value: Value) -> Step {

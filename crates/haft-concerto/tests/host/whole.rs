@@ -20,7 +20,11 @@ async fn tests_run_offline_each_on_a_machine_of_its_own() {
     let passed = [false, false, false, true].map(TestOutcome::Passed);
     assert_eq!(outcomes[..4], passed);
     let said = "unhandled error: assertion failed: left on purpose";
-    assert_eq!(outcomes[4], TestOutcome::Failed(said.to_owned()));
+    let TestOutcome::Failed(why, Some(place)) = &outcomes[4] else {
+        panic!("{:?}", outcomes[4]);
+    };
+    assert_eq!(why, said);
+    assert!(place.span.is_some(), "{place}");
 }
 
 #[tokio::test]
@@ -52,8 +56,8 @@ async fn failures_say_what_and_where() {
         failure.text,
         "index error: index 3 out of bounds (length 1)"
     );
-    let (function, place) = failure.place.unwrap();
-    assert_eq!((function.as_str(), place.unwrap()[0]), ("main", 3));
+    let place = failure.place.unwrap();
+    assert_eq!((place.function.as_str(), place.span.unwrap()[0]), ("main", 3));
     let raised = "fn main() -> Result<Int, String> { throw \"bad\"; }";
     let stage = crate::kit::stage(&manifest("http://127.0.0.1:9", ""), raised, |_| {});
     assert_eq!(stage.run().await.unwrap_err().text, "unhandled error: bad");

@@ -205,7 +205,7 @@ impl Session {
                 if !failure.is_cancelled {
                     // What a piece is called is nobody's concern.
                     let place = failure.place.as_ref();
-                    let is_named = place.is_some_and(|(name, _)| !name.starts_with('$'));
+                    let is_named = place.is_some_and(|it| !it.function.starts_with('$'));
                     tell(&failure, is_named)?;
                 }
                 return Ok(Came::Badly);
