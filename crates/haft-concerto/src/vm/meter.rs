@@ -272,3 +272,56 @@ impl Meter {
         Failure::stop(Stop::Memory(self.limit >> 20))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meter(steps: Option<u64>) -> Meter {
+        let limits = Limits {
+            steps,
+            memory: 1,
+            ..Limits::default()
+        };
+        Meter::new(&limits, Canceller::default())
+    }
+
+    fn stop(outcome: Outcome<()>) -> Option<Stop> {
+        match *outcome.err()? {
+            Failure::Stop(stop) => Some(stop),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn work_ends_at_the_first_limit_that_it_meets() {
+        assert_eq!(stop(meter(None).work(100_000_000)), None);
+        assert_eq!(
+            stop(meter(None).work(100_000_001)),
+            Some(Stop::Work(100_000_000))
+        );
+        let limited = stop(meter(Some(70_000)).work(70_000));
+        assert_eq!(limited, Some(Stop::Steps(70_000)));
+        let mut watched = meter(None);
+        watched.watched(Some(Box::new(|steps| {
+            (steps > 90_000).then_some(Stop::Cancelled)
+        })));
+        assert_eq!(stop(watched.work(80_000)), None);
+        assert_eq!(stop(watched.work(60_000)), Some(Stop::Cancelled));
+        // What is settled is no longer the instruction's.
+        assert_eq!(watched.settle(5), 140_005);
+        assert_eq!(stop(watched.work(80_000)), None);
+    }
+
+    #[test]
+    fn what_may_fit_is_asked_again_and_what_cannot_is_final() {
+        let mut meter = meter(None);
+        assert_eq!(stop(meter.ask(600 << 10)), None);
+        assert_eq!(stop(meter.ask(600 << 10)), Some(Stop::Memory(1)));
+        assert!(meter.was_short());
+        assert_eq!(stop(meter.measured(100 << 10)), None);
+        assert_eq!(stop(meter.ask(600 << 10)), None);
+        assert_eq!(stop(meter.ask(2 << 20)), Some(Stop::Memory(1)));
+        assert!(!meter.was_short());
+    }
+}
