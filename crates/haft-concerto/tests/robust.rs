@@ -31,7 +31,7 @@ fn a_function_that_is_too_large_is_told_when_it_is_compiled() {
         let error = error.expect("there is a reason");
         assert_eq!(
             error.text,
-            "`large` has more variables and values than a function may have"
+            "`large` has more variables than a function may have"
         );
         assert!(error.help.is_some());
     }

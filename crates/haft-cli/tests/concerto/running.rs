@@ -108,7 +108,7 @@ fn debugging_says_where() {
     let folder = folder(&[("app.conc", app), ("sums.conc", half)]);
     let (code, _, aside) = say(folder.path(), &["run", "app.conc", "--debug"]);
     assert_eq!(code, Some(1));
-    let place = "sums.conc:2:8 in `sums::half`\n";
+    let place = "sums.conc:2:5 in `sums::half`\n";
     assert_eq!(
         aside,
         format!("runtime error: division by zero\n  at {place}")

@@ -295,11 +295,9 @@ mod tests {
 
     #[test]
     fn work_ends_at_the_first_limit_that_it_meets() {
-        assert_eq!(stop(meter(None).work(100_000_000)), None);
-        assert_eq!(
-            stop(meter(None).work(100_000_001)),
-            Some(Stop::Work(100_000_000))
-        );
+        let most = usize::try_from(MOST).unwrap();
+        assert_eq!(stop(meter(None).work(most)), None);
+        assert_eq!(stop(meter(None).work(most + 1)), Some(Stop::Work(MOST)));
         let limited = stop(meter(Some(70_000)).work(70_000));
         assert_eq!(limited, Some(Stop::Steps(70_000)));
         let mut watched = meter(None);

@@ -57,7 +57,10 @@ async fn failures_say_what_and_where() {
         "index error: index 3 out of bounds (length 1)"
     );
     let place = failure.place.unwrap();
-    assert_eq!((place.function.as_str(), place.span.unwrap()[0]), ("main", 3));
+    assert_eq!(
+        (place.function.as_str(), place.span.unwrap()[0]),
+        ("main", 3)
+    );
     let raised = "fn main() -> Result<Int, String> { throw \"bad\"; }";
     let stage = crate::kit::stage(&manifest("http://127.0.0.1:9", ""), raised, |_| {});
     assert_eq!(stage.run().await.unwrap_err().text, "unhandled error: bad");
