@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::ir::Module;
 
-/// Where a program was. Its display form is `file:line:column in `function``, as far as it is known.
+/// Where a program was. Its display form names file, line, column and function, as far as they are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The file, as it was named when the program was compiled.

@@ -218,15 +218,12 @@ fn settings(
 fn unknown_tool(call: &McpCall, tools: &ServerTools) -> String {
     let McpCall { server, tool, .. } = call;
     let names = || tools.tools.iter().map(|tool| &*tool.name);
-    match did_you_mean(tool, names()) {
-        Some(meant) => {
-            format!("MCP server '{server}' has no tool '{tool}': did you mean '{meant}'?")
-        }
-        None => {
-            let names = names().collect::<Vec<_>>().join(", ");
-            format!("MCP server '{server}' has no tool '{tool}': it has {names}")
-        }
+    let text = format!("MCP server '{server}' has no tool '{tool}'");
+    if let Some(meant) = did_you_mean(tool, names()) {
+        return format!("{text}: did you mean '{meant}'?");
     }
+    let names = names().collect::<Vec<_>>().join(", ");
+    format!("{text}: it has {names}")
 }
 
 /// A command, split into words; there is no shell.
