@@ -1,5 +1,7 @@
 //! Command lines that nearly say what was meant.
 
+use std::path::Path;
+
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -23,7 +25,9 @@ fn tip(words: &[String]) -> Option<String> {
     let pair = words.windows(2).find(|pair| {
         WITH_EQUALS.contains(&pair[0].as_str())
             && !pair[1].starts_with('-')
-            && !pair[1].ends_with(".conc")
+            && Path::new(&pair[1])
+                .extension()
+                .is_none_or(|it| it != "conc")
     })?;
     Some(format!(
         "to allow that one only, write `{}={}`",
