@@ -116,11 +116,13 @@ impl Manifest {
                 reader.problem(at, format!("this is no TOML: {}", error.message()));
             }
         }
-        manifest.warnings = reader.sorted_warnings();
-        match reader.sorted_problems() {
-            problems if problems.is_empty() => Ok(manifest),
-            problems => Err(ManifestError { problems }),
+        if reader.has_problems() {
+            // A key that nobody knows is often the one that is missing.
+            let problems = reader.sorted();
+            return Err(ManifestError { problems });
         }
+        manifest.warnings = reader.sorted();
+        Ok(manifest)
     }
 
     fn sections(&mut self, table: &DeTable<'_>, reader: &mut Reader<'_>) {

@@ -121,7 +121,7 @@ pub(crate) struct TestArguments {
     /// Ask the models that a test does not mock; offline they answer always the same
     #[arg(long)]
     pub(crate) live: bool,
-    /// Show what tests print and emit
+    /// Show what tests print and emit, and where they failed
     #[arg(long)]
     pub(crate) debug: bool,
     /// Show only the result and what failed

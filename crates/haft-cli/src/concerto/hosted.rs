@@ -162,7 +162,9 @@ pub(crate) fn checked(
     let beside = for_programs(config)?;
     let mut programs = Vec::new();
     for file in &said.files {
-        let project = Project::find(file, beside.clone())?;
+        let project = Project::find(file, beside.clone());
+        let project = project
+            .map_err(|error| Failure::mistake(format!("`files` of `[concerto]`: {error}")))?;
         let ir = project.compile_tools(Models::of(false))?;
         let ir = ir.ok_or_else(|| has_errors(&project))?;
         let tools = ir.tools.iter().map(|tool| tool.tool_schemas.len()).sum();

@@ -91,6 +91,9 @@ impl Project {
             let file = named.join(entry);
             let file = file.strip_prefix(".").map_or(file.clone(), Path::to_owned);
             if !file.is_file() {
+                for note in &found.1.warnings {
+                    diagnostics::warn(&format!("{}:{note}", super::project::shown(&found.0)));
+                }
                 let manifest = super::project::shown(&found.0);
                 let text = format!(
                     "the entry `{}` of `{manifest}` is not there",

@@ -173,6 +173,11 @@ impl Checker<'_> {
             if let Some(near) = near {
                 told = told.help(format!("did you mean `{near}`?"));
             }
+            if !self.is_script && self.symbols.is_of_script(&name.text) {
+                told = told.help(
+                    "functions do not see the `let`s of a script: make it a `const`, or give it as an argument",
+                );
+            }
             if name.text == "self" {
                 told = told.help("`self` is the first parameter of a method: `fn m(self)`");
             }

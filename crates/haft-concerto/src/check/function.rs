@@ -48,6 +48,12 @@ impl Checker<'_> {
         self.signature(signature);
         self.decorators(&signature.decorators, Place::Function);
         let is_test = self.test_decorators(signature);
+        let needed = signature.params.iter().find(|it| it.default.is_none());
+        if let ("main", 0, Some(param)) = (signature.name.text.as_str(), self.module, needed) {
+            let text = "`main` is called without arguments";
+            let help = "leave the parameter out, or give it a default";
+            self.tell_with_help(Code::W010, param.name.span, text, help);
+        }
         let result = self.result(signature);
         let context = Context {
             raising: if is_test {

@@ -38,6 +38,7 @@ impl Checker<'_> {
             let text = "a program has statements outside of functions, or `fn main`, not both";
             self.tell_with_help(Code::E034, first.span, text, "move them into `main`");
         }
+        self.is_script = true;
         self.in_context(Context::default(), |checker| {
             checker.in_scope(|checker| {
                 for stmt in &symbols.script {

@@ -46,6 +46,7 @@ pub fn check(symbols: &Symbols<'_>, known: &Known, diagnostics: &mut Diagnostics
         context: Context::default(),
         reads: None,
         readings: Vec::new(),
+        is_script: false,
     };
     checker.program();
 }
@@ -61,6 +62,8 @@ struct Checker<'a> {
     /// The constants that are read at once, while something gets its value.
     reads: Option<Vec<(String, Span)>>,
     readings: Vec<order::Reading>,
+    /// Whether statements of a script are looked at.
+    is_script: bool,
 }
 
 impl Checker<'_> {

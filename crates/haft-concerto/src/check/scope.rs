@@ -156,7 +156,12 @@ impl Checker<'_> {
             let variable = &self.scopes.variables[index];
             if !variable.used {
                 let text = format!("the variable `{}` is never used", variable.name);
-                let help = format!("call it `_{}` if that is meant", variable.name);
+                let help = match self.symbols.variant_named(&variable.name) {
+                    Some(variant) => {
+                        format!("a bare name takes anything: did you mean `{variant}`?")
+                    }
+                    None => format!("call it `_{}` if that is meant", variable.name),
+                };
                 let span = variable.span;
                 self.tell_with_help(Code::W001, span, text, help);
             }

@@ -59,7 +59,7 @@ pub(super) async fn call(session: &Arc<Session>, call: &ModelCall) -> Value {
 async fn called(session: &Arc<Session>, call: &ModelCall) -> Result<Value, String> {
     let agent = declared(session, &call.model)?;
     let message = message(session, agent, call).await?;
-    let partner = session.house.agents.partner(&agent.name);
+    let partner = session.house.partners.agents.partner(&agent.name);
     let mut talk = partner.begin(&session.house, agent).await?;
     talk.send(&message).await?;
     let said = match talk.line().await? {

@@ -28,13 +28,19 @@ pub(super) struct House {
     pub(super) program: Arc<Program>,
     pub(super) setup: Setup,
     pub(super) cancel: Cancel,
+    pub(super) partners: Partners,
+    toolbox: OnceLock<Toolbox>,
+    handlers: RwLock<HashMap<String, Handler>>,
+    told: Mutex<HashSet<String>>,
+}
+
+/// Whom a program talks to.
+#[derive(Clone)]
+pub(super) struct Partners {
     pub(super) connections: Arc<Connections>,
     pub(super) servers: Arc<Servers>,
     pub(super) agents: Arc<Agents>,
     pub(super) web: Arc<Web>,
-    toolbox: OnceLock<Toolbox>,
-    handlers: RwLock<HashMap<String, Handler>>,
-    told: Mutex<HashSet<String>>,
 }
 
 type Handler = Arc<dyn Fn(Value) -> BoxFuture<'static, Value> + Send + Sync>;
@@ -42,34 +48,30 @@ type Handler = Arc<dyn Fn(Value) -> BoxFuture<'static, Value> + Send + Sync>;
 impl Host {
     /// A host for a program. Nothing is started before it is needed.
     pub fn new(program: Arc<Program>, setup: Setup) -> Self {
-        Self(Arc::new(House {
+        let partners = Partners {
             connections: Arc::default(),
             servers: Arc::new(Servers::new(&setup)),
             agents: Arc::default(),
             web: Arc::default(),
-            toolbox: OnceLock::new(),
-            cancel: Cancel::new(),
-            handlers: RwLock::default(),
-            told: Mutex::default(),
-            program,
-            setup,
-        }))
+        };
+        Self::with(program, setup, partners)
     }
 
     /// A host for another program, with the same setup. What this one has started goes on for it, if both
     /// programs name the same connections, MCP servers and agents; otherwise it is ended.
     pub async fn followed_by(&self, program: Arc<Program>) -> Self {
-        let (old, setup) = (&self.0, self.0.setup.clone());
-        let (before, now) = (old.program.ir(), program.ir());
-        if before.connections != now.connections || before.agents != now.agents {
-            self.close().await;
-            return Self::new(program, setup);
+        let setup = self.0.setup.clone();
+        let (before, now) = (self.0.program.ir(), program.ir());
+        if before.connections == now.connections && before.agents == now.agents {
+            return Self::with(program, setup, self.0.partners.clone());
         }
+        self.close().await;
+        Self::new(program, setup)
+    }
+
+    fn with(program: Arc<Program>, setup: Setup, partners: Partners) -> Self {
         Self(Arc::new(House {
-            connections: Arc::clone(&old.connections),
-            servers: Arc::clone(&old.servers),
-            agents: Arc::clone(&old.agents),
-            web: Arc::clone(&old.web),
+            partners,
             toolbox: OnceLock::new(),
             cancel: Cancel::new(),
             handlers: RwLock::default(),
@@ -176,8 +178,8 @@ impl Host {
 
     /// Ends MCP servers and agents that the host started, and waits for their end.
     pub async fn close(&self) {
-        self.0.agents.close().await;
-        self.0.servers.close().await;
+        self.0.partners.agents.close().await;
+        self.0.partners.servers.close().await;
     }
 }
 

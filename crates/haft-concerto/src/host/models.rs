@@ -173,7 +173,7 @@ impl Conversing<'_> {
 
     async fn attempt(&self, is_retried: bool, usage: &mut Usage) -> Result<Attempt, Trouble> {
         let house = &self.session.house;
-        let line = house.connections.line(house, self.model);
+        let line = house.partners.connections.line(house, self.model);
         let line = line.map_err(Trouble::Final)?;
         let calling = Arc::new(Calling::new(self.course.cancel.child()));
         let tools = self.tools(&calling).await;
@@ -283,7 +283,7 @@ impl Conversing<'_> {
             let more = if toolbox.has(name) {
                 toolbox.called(name, self.session, self.course, calling)
             } else {
-                house.servers.tools(house, name).await
+                house.partners.servers.tools(house, name).await
             };
             for tool in more {
                 let name = tool.definition().name();

@@ -127,12 +127,15 @@ impl<'t> Reader<'t> {
         }
     }
 
-    pub(super) fn sorted_problems(&mut self) -> Vec<Note> {
-        sorted(std::mem::take(&mut self.problems))
+    pub(super) fn has_problems(&self) -> bool {
+        !self.problems.is_empty()
     }
 
-    pub(super) fn sorted_warnings(&mut self) -> Vec<Note> {
-        sorted(std::mem::take(&mut self.warnings))
+    /// Everything that was noted, in the order of the file.
+    pub(super) fn sorted(&mut self) -> Vec<Note> {
+        let mut all = std::mem::take(&mut self.problems);
+        all.append(&mut self.warnings);
+        sorted(all)
     }
 
     fn note(&self, at: usize, text: String) -> (usize, Note) {

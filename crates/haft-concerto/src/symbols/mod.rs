@@ -5,6 +5,7 @@
 
 mod builtin;
 mod elsewhere;
+mod proposals;
 
 use std::collections::HashMap;
 

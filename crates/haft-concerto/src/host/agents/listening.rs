@@ -69,7 +69,7 @@ async fn talk(
     listen: &ListenCall,
 ) -> Result<Value, Ended> {
     let first = message(session, agent, &listen.call).await?;
-    let partner = session.house.agents.partner(&agent.name);
+    let partner = session.house.partners.agents.partner(&agent.name);
     let mut talk = partner.begin(&session.house, agent).await?;
     talk.send(&first).await?;
     loop {
