@@ -93,6 +93,36 @@ fn a_configuration_is_right_only_if_its_programs_are() {
     );
 }
 
+#[test]
+fn a_key_that_nobody_knows_is_told_beside_what_is_missing_for_it() {
+    let wrong = "[project]\nname = \"p\"\nentyr = \"app.conc\"\n";
+    let here = folder(&[("app.conc", "println(1);\n"), ("Concerto.toml", wrong)]);
+    let (code, _, aside) = say(here.path(), &["run"]);
+    assert_eq!(code, Some(1));
+    assert!(aside.contains("did you mean `entry`?"), "{aside}");
+    assert!(aside.contains("`src/main.conc`"), "{aside}");
+    let desk = format!("{wrong}[connections.desk]\nprovder = \"openai\"\n");
+    fs::write(here.path().join("Concerto.toml"), desk).unwrap();
+    let (code, _, aside) = say(here.path(), &["run", "app.conc"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        aside.contains("Concerto.toml:4:14: `connections.desk.provider` is missing"),
+        "{aside}"
+    );
+    assert!(aside.contains("did you mean `provider`?"), "{aside}");
+}
+
+#[test]
+fn a_program_of_the_configuration_that_is_not_there_is_told_with_its_key() {
+    let here = folder(&[("haft.toml", "[concerto]\nfiles = [\"nope.conc\"]\n")]);
+    let (code, _, aside) = say(here.path(), &["config", "check"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        aside.contains("`files` of `[concerto]`: there is no file `nope.conc`"),
+        "{aside}"
+    );
+}
+
 /// The table that the guide shows.
 #[test]
 fn the_guides_configuration_is_right() {

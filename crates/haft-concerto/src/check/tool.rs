@@ -163,6 +163,9 @@ impl Checker<'_> {
             }
             self.decorators(&method.signature.decorators, Place::Tool);
             self.params_described(method);
+            if method.signature.public {
+                self.params_that_models_can_give(method);
+            }
             self.tool_method(method);
         }
     }
@@ -237,6 +240,26 @@ impl Checker<'_> {
                 param.name.text
             );
             self.tell(Code::W004, param.name.span, text);
+        }
+    }
+
+    /// A variant is nothing that a model could write: in the schema its type is an object.
+    fn params_that_models_can_give(&mut self, method: &Function) {
+        for param in &method.signature.params {
+            let Some(ty) = &param.ty else { continue };
+            let mut meant = self.meaning_in(self.module, ty);
+            while let Ty::Option(inner) | Ty::Array(inner) = meant {
+                meant = *inner;
+            }
+            let Ty::Named(of) = meant else { continue };
+            let Some((_, Symbol::Enum(it))) = self.symbols.full(&of) else {
+                continue;
+            };
+            let names = it.variants.iter().map(|it| format!("\"{}\"", it.name.text));
+            let names = names.collect::<Vec<_>>().join(" | ");
+            let text = format!("models cannot give a `{of}`: for them it is an object");
+            let help = format!("declare the parameter as `{names}`, which is a String");
+            self.tell_with_help(Code::W010, param.name.span, text, help);
         }
     }
 
