@@ -164,7 +164,8 @@ impl Repl {
             !declared.contains(&it.name) && (anew.is_empty() || !value.holds_function())
         });
         let mut variables: Vec<Variable> = old.iter().map(|(it, _)| it.clone()).collect();
-        let parameters = variables.clone();
+        let parameter = |(it, value): &&(Variable, Value)| (it.clone(), type_of(it, value));
+        let parameters: Vec<_> = old.iter().map(parameter).collect();
         let arguments = old.iter().map(|(_, value)| value.clone()).collect();
         for stmt in &piece.stmts {
             for made in bound_by(stmt) {
@@ -281,6 +282,16 @@ fn makes_closures(ir: &ir::Module, function: &str) -> bool {
         let mut code = function.instructions.iter();
         code.any(|it| it.op == ir::Opcode::MakeClosure)
     })
+}
+
+/// What a parameter for a variable is declared as: a list or a map that must not change, so that whoever
+/// changes it is told; of anything else nothing is known.
+fn type_of(variable: &Variable, value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) if !variable.mutable => "Array",
+        Value::Map(_) if !variable.mutable => "Map",
+        _ => "Any",
+    }
 }
 
 #[cfg(test)]

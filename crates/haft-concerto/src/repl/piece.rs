@@ -83,7 +83,7 @@ impl Piece {
     pub(super) fn function(
         mut self,
         name: &str,
-        parameters: &[Variable],
+        parameters: &[(Variable, &str)],
         variables: &[Variable],
     ) -> Item {
         let span = self.end;
@@ -98,15 +98,15 @@ impl Piece {
             }
             None => Expr::new(ExprKind::Nil, span),
         };
-        let mutable = parameters.iter().filter(|it| it.mutable);
-        let mut stmts: Vec<Stmt> = mutable.map(|it| copied(&it.name, span)).collect();
+        let mutable = parameters.iter().filter(|(it, _)| it.mutable);
+        let mut stmts: Vec<Stmt> = mutable.map(|(it, _)| copied(&it.name, span)).collect();
         stmts.append(&mut self.stmts);
         let mut given = vec![Expr::new(ExprKind::Str(MARK.to_owned()), span), value];
         given.extend(variables.iter().map(|it| variable(&it.name, span)));
-        let param = |it: &Variable| Param {
+        let param = |(it, ty): &(Variable, &str)| Param {
             decorators: Vec::new(),
             name: named(&it.name, span),
-            ty: Some(any(span)),
+            ty: Some(type_named(ty, span)),
             default: None,
         };
         let function = Function {
@@ -117,7 +117,7 @@ impl Piece {
                 name: named(name, span),
                 receiver: None,
                 params: parameters.iter().map(param).collect(),
-                result: Some(any(span)),
+                result: Some(type_named("Any", span)),
                 span,
             },
             body: Some(Block {
@@ -163,9 +163,9 @@ fn path(name: &str, span: Span) -> Path {
     Path { segments, span }
 }
 
-fn any(span: Span) -> Type {
+fn type_named(name: &str, span: Span) -> Type {
     let kind = TypeKind::Named {
-        path: path("Any", span),
+        path: path(name, span),
         arguments: Vec::new(),
     };
     Type { kind, span }

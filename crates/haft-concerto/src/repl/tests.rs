@@ -143,3 +143,16 @@ fn models_are_asked_and_types_used() {
     assert_eq!(session.say("p"), "P {x: 2}");
     assert_eq!(session.say("use std::math::abs; abs(-3)"), "3");
 }
+
+#[test]
+fn what_is_not_mutable_stays_so() {
+    let mut session = Session::new();
+    session.say("let a = [1]; let m = {\"k\": 1}; let mut b = [1]; let pair = (1, \"x\");");
+    assert!(session.say("a.push(2)").contains("error[E012]"));
+    assert!(session.say("m.set(\"j\", 2)").contains("error[E012]"));
+    assert_eq!(session.say("b.push(2); b = [a[0], m[\"k\"]]; b"), "[1, 1]");
+    assert_eq!(
+        session.say("let (one, x) = pair; \"${one} ${x} ${a.len()}\""),
+        "1 x 1"
+    );
+}
