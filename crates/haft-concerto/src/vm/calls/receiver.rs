@@ -95,6 +95,13 @@ impl Fiber {
         {
             let item = self.stack[first].take();
             if let Value::Array(array) = &mut self.stack[root]
+                && let Some(array) = Arc::get_mut(array)
+                && array.items().len() < array.items_mut().capacity()
+            {
+                array.items_mut().push(item);
+                return Ok(None);
+            }
+            if let Value::Array(array) = &mut self.stack[root]
                 && let Err((failure, item)) = push(array, item, &mut machine.meter)
             {
                 self.stack[first] = item;
