@@ -420,13 +420,11 @@ fn element(
     match (operator, &regs[base + 1]) {
         (None, _) => {
             let value = regs[base + 1].take();
-            match own_element(&mut regs[root], place) {
-                Some(slot) => *slot = value,
-                None => {
-                    regs[base + 1] = value;
-                    return None;
-                }
-            }
+            let Some(slot) = own_element(&mut regs[root], place) else {
+                regs[base + 1] = value;
+                return None;
+            };
+            *slot = value;
         }
         (Some(operator), Value::Int(by)) => {
             let by = *by;

@@ -95,13 +95,6 @@ impl Fiber {
         {
             let item = self.stack[first].take();
             if let Value::Array(array) = &mut self.stack[root]
-                && let Some(array) = Arc::get_mut(array)
-                && array.items().len() < array.items_mut().capacity()
-            {
-                array.items_mut().push(item);
-                return Ok(None);
-            }
-            if let Value::Array(array) = &mut self.stack[root]
                 && let Err((failure, item)) = push(array, item, &mut machine.meter)
             {
                 self.stack[first] = item;
@@ -322,11 +315,18 @@ impl Fiber {
 }
 
 /// Appends to an array; gives the item back if there is no room.
+#[inline]
 fn push(
     array: &mut Arc<Array>,
     item: Value,
     meter: &mut Meter,
 ) -> Result<(), (Box<Failure>, Value)> {
+    if let Some(array) = Arc::get_mut(array)
+        && array.items().len() < array.items_mut().capacity()
+    {
+        array.items_mut().push(item);
+        return Ok(());
+    }
     let ready = own_array(array, meter).and_then(|array| {
         let items = array.items_mut();
         if items.len() == items.capacity() {
