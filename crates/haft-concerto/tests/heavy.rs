@@ -320,6 +320,58 @@ fn memory_is_asked_for_before_it_is_taken() {
 }
 
 #[test]
+fn built_ins_that_are_values_ask_for_memory_too() {
+    for body in [
+        "let f = std::string::replace; f(\"x\".repeat(100000), \"x\", \"y\".repeat(1000)).len()",
+        "let t = \"x\".repeat(4000000); let mut l = []; for _i in 0..2000 { l.push(t); } \
+         l.map(std::string::to_upper).len()",
+        "let t = \"x\".repeat(3000000); let mut l = []; for _i in 0..1000 { l.push(t); } let f = println; f(l)",
+        "let t = \"x\".repeat(3000000); let mut l = []; for _i in 0..1000 { l.push(t); } let mut hh = h; \
+         hh.set(l, 1)",
+    ] {
+        let text = format!(
+            "hashmap h: HashMap<Any, Int> = HashMap::new();\nfn main() -> Any {{ {body} }}"
+        );
+        assert_eq!(stopped(&text, memory(32)), Stop::Memory(32), "{body}");
+    }
+    // What was let go before is no reason to refuse.
+    let text = "fn main() -> Any { let f = std::string::repeat; let mut n = 0; \
+                for _i in 0..50 { n += f(\"x\", 4000000).len(); } n }";
+    assert_eq!(value(text, memory(32)), "200000000");
+}
+
+#[test]
+fn defaults_of_schemas_are_under_the_same_limits() {
+    let text = |default: &str| {
+        format!(
+            "fn spin() -> Int {{ let mut i = 0; while true {{ i += 1; }} i }}\n\
+             fn stop() -> Int {{ panic(\"enough\"); }}\n\
+             fn say() -> Int {{ emit(\"x\", 1); 1 }}\n\
+             schema S {{ a: Int = {default} }}\n\
+             fn main() -> Any {{ try {{ std::json::parse_as<S>(\"{{}}\") }} catch RuntimeError(e) {{ e.message }} }}"
+        )
+    };
+    assert_eq!(
+        stopped(&text("spin()"), steps(100_000)),
+        Stop::Steps(100_000)
+    );
+    assert_eq!(
+        stopped(&text("spin()"), Limits::default()),
+        Stop::Work(10_000_000)
+    );
+    assert_eq!(
+        stopped(&text("stop()"), Limits::default()),
+        Stop::Panic("enough".to_owned())
+    );
+    assert_eq!(value(&text("1 / 0"), Limits::default()), "division by zero");
+    assert_eq!(
+        value(&text("say()"), Limits::default()),
+        "type error: the default of a schema's field cannot emit or wait for somebody"
+    );
+    assert_eq!(value(&text("2 + 3"), Limits::default()), "Ok(S {a: 5})");
+}
+
+#[test]
 fn what_was_let_go_makes_room_for_what_is_asked() {
     // Each text fits, but not beside the one before.
     let text = "fn main() -> Int {

@@ -29,6 +29,8 @@ tool Till {
         if n % 2 != 0 { throw "odd amount ${n}"; }
         Ok(n / 2)
     }
+    @describe("Show a note")
+    pub fn note(self, @param("Text") text: Option<String>) -> String { "${text}" }
     @describe("Read a file")
     pub fn file(self, @param("Path") path: String) -> Result<String, String> { std::fs::read_file(path) }
 }
@@ -230,6 +232,9 @@ async fn the_gateway_lists_and_calls_them_and_survives_bad_ones() {
     }
     let result = call(&client, "Till__add", json!({"a": 40, "b": 2})).await;
     assert_eq!(result["content"][0]["text"], "42", "{result}");
+    // Null for an `Option` is as if it were not there.
+    let result = call(&client, "Till__note", json!({"text": null})).await;
+    assert_eq!(result["content"][0]["text"], "None", "{result}");
     for (name, arguments, words) in [
         ("Bad__panics", json!({}), "panic: boom"),
         ("Bad__bomb", json!({}), "max memory exceeded (32 MiB)"),

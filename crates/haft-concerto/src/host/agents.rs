@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use self::process::{Partner, Reply};
-use super::reply;
 use super::session::Session;
+use super::{Unfit, reply};
 use crate::ir;
 use crate::value::Value;
-use crate::vm::ModelCall;
+use crate::vm::{Failure, ModelCall};
 
 pub(super) use self::listening::listen;
 
@@ -52,11 +52,28 @@ fn declared<'s>(session: &'s Session, name: &str) -> Result<&'s ir::Agent, Strin
 }
 
 /// `execute` and `execute_with_schema`: a Result.
-pub(super) async fn call(session: &Arc<Session>, call: &ModelCall) -> Value {
-    Value::result(called(session, call).await)
+pub(super) async fn call(session: &Arc<Session>, call: &ModelCall) -> Result<Value, Failure> {
+    let text = match asked(session, call).await {
+        Ok(text) => text,
+        Err(why) => return Ok(Value::result(Err(why))),
+    };
+    let mut machine = session.machine().await;
+    let value = match &call.schema {
+        None => Value::from(text.as_str()),
+        Some(schema) => match super::read_answer(&mut machine, schema, &text) {
+            Ok(value) => value,
+            Err(Unfit::Invalid(errors)) => {
+                return Ok(Value::result(Err(reply::invalid(1, &errors))));
+            }
+            Err(Unfit::Failed(failure)) => return Err(*failure),
+        },
+    };
+    reply::remember(&mut machine, call, &text);
+    Ok(Value::ok(value))
 }
 
-async fn called(session: &Arc<Session>, call: &ModelCall) -> Result<Value, String> {
+/// What the agent answers.
+async fn asked(session: &Arc<Session>, call: &ModelCall) -> Result<String, String> {
     let agent = declared(session, &call.model)?;
     let message = message(session, agent, call).await?;
     let partner = session.house.partners.agents.partner(&agent.name);
@@ -68,15 +85,7 @@ async fn called(session: &Arc<Session>, call: &ModelCall) -> Result<Value, Strin
     };
     talk.over();
     drop(partner);
-    let text = text_of(agent, said);
-    let mut machine = session.machine().await;
-    let value = match &call.schema {
-        None => Value::from(text.as_str()),
-        Some(schema) => super::read_answer(&mut machine, schema, &text)
-            .map_err(|errors| reply::invalid(1, &errors))?,
-    };
-    reply::remember(&mut machine, call, &text);
-    Ok(value)
+    Ok(text_of(agent, said))
 }
 
 /// What an agent's line says: with JSON the member `text`, if there is one.

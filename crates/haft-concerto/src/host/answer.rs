@@ -6,27 +6,36 @@ use serde_json::Value as Json;
 
 use crate::ir::Schema;
 use crate::value::{Struct, StructDef, Value};
-use crate::vm::Machine;
+use crate::vm::{Failure, Machine, Outcome};
 
-/// The struct that an answer is, or what is wrong with it.
-pub fn read_answer(machine: &mut Machine, schema: &str, text: &str) -> Result<Value, Vec<String>> {
+/// Why an answer is no value.
+#[derive(Debug)]
+pub enum Unfit {
+    /// It does not have the schema: what is wrong with it.
+    Invalid(Vec<String>),
+    /// A default of the schema failed.
+    Failed(Box<Failure>),
+}
+
+/// The struct that an answer is, or why it is none.
+pub fn read_answer(machine: &mut Machine, schema: &str, text: &str) -> Result<Value, Unfit> {
     let program = Arc::clone(machine.program());
     let json: Json = serde_json::from_str(text.trim())
-        .map_err(|error| vec![format!("invalid JSON: {error}")])?;
+        .map_err(|error| Unfit::Invalid(vec![format!("invalid JSON: {error}")]))?;
     let Some(declared) = program
         .ir()
         .schemas
         .iter()
         .find(|declared| declared.name == schema)
     else {
-        return Err(vec![format!("unknown schema `{schema}`")]);
+        return Err(Unfit::Invalid(vec![format!("unknown schema `{schema}`")]));
     };
     let mut errors = Vec::new();
     check(&declared.json_schema, &json, "", 0, &mut errors);
     if !errors.is_empty() {
-        return Err(errors);
+        return Err(Unfit::Invalid(errors));
     }
-    Ok(build(machine, declared, &json))
+    build(machine, declared, &json).map_err(Unfit::Failed)
 }
 
 /// The errors of a value against the part of JSON Schema that schemas are lowered to. Names of Concerto
@@ -144,11 +153,11 @@ fn kind_of(value: &Json) -> &'static str {
 
 /// The struct of a valid answer: declared fields in their order; absent ones read as nil. Members that
 /// nobody declared are left out.
-fn build(machine: &mut Machine, declared: &Schema, json: &Json) -> Value {
+fn build(machine: &mut Machine, declared: &Schema, json: &Json) -> Outcome<Value> {
     let (name, schema) = (&declared.name, &declared.json_schema);
     let program = Arc::clone(machine.program());
     let Json::Object(members) = json else {
-        return Value::from_json(json);
+        return Ok(Value::from_json(json));
     };
     let properties = schema.get("properties").and_then(Json::as_object);
     let shape = program
@@ -168,22 +177,22 @@ fn build(machine: &mut Machine, declared: &Schema, json: &Json) -> Value {
     // What is not in the answer reads as nil.
     def.optional = vec![true; def.fields.len()];
     let def = Arc::new(def);
-    let values = def
+    let values: Outcome<Vec<Value>> = def
         .fields
         .iter()
         .map(|field| {
             let property = properties.and_then(|properties| properties.get(&**field));
             let own = declared.fields.iter().find(|own| *own.name == **field);
             let default = own.and_then(|own| own.default_fn.as_deref());
-            match (members.get(&**field), default) {
+            Ok(match (members.get(&**field), default) {
                 (Some(Json::Null), _) => Value::Nil,
                 (Some(member), _) => typed(member, property),
-                (None, Some(default)) => machine.default_value(default),
+                (None, Some(default)) => machine.default_value(default)?,
                 (None, None) => Value::Absent,
-            }
+            })
         })
         .collect();
-    Value::Struct(Arc::new(Struct::new(def, values)))
+    Ok(Value::Struct(Arc::new(Struct::new(def, values?))))
 }
 
 /// A member, with whole numbers as doubles where the schema says number, and back.

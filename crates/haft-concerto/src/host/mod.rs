@@ -95,7 +95,7 @@ mod tools;
 #[cfg(feature = "host")]
 mod web;
 
-pub use answer::read_answer;
+pub use answer::{Unfit, read_answer};
 #[cfg(feature = "host")]
 pub use failure::RunFailure;
 #[cfg(feature = "host")]

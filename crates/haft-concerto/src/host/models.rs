@@ -10,6 +10,7 @@ use haft_engine::{
 };
 use serde_json::{Value as Json, json};
 
+use super::Unfit;
 use super::connections::{ConnectionRetry, Line};
 use super::course::{Course, DEEPEST};
 use super::reply::{self, Answer};
@@ -160,7 +161,10 @@ impl Conversing<'_> {
         let mut machine = self.session.machine().await;
         let value = match reply::value(&mut machine, self.call, &answer) {
             Ok(value) => value,
-            Err(errors) => return Ok(refused(reply::invalid(validations, &errors))),
+            Err(Unfit::Invalid(errors)) => {
+                return Ok(refused(reply::invalid(validations, &errors)));
+            }
+            Err(Unfit::Failed(failure)) => return Err(*failure),
         };
         reply::remember(&mut machine, self.call, &answer.text);
         drop(machine);
@@ -372,8 +376,8 @@ impl Conversing<'_> {
         let schema = self.call.schema.as_deref().unwrap_or_default();
         let mut machine = self.session.machine().await;
         match super::read_answer(&mut machine, schema, text) {
-            Err(errors) => errors,
-            Ok(_) => vec![message.to_owned()],
+            Err(Unfit::Invalid(errors)) => errors,
+            Err(Unfit::Failed(_)) | Ok(_) => vec![message.to_owned()],
         }
     }
 }

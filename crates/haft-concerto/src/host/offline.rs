@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::reply::{self, Answer};
-use super::{TestOutcome, mock_reply};
+use super::{TestOutcome, Unfit, mock_reply};
 use crate::load::Program;
 use crate::value::Value;
 use crate::vm::{Effect, Failure, Fiber, Machine, ModelCall, Step};
@@ -84,22 +84,26 @@ impl<'a> Offline<'a> {
                 }
                 Step::Effect(effect) => self.perform(effect),
             };
-            step = match fiber.resume(self.machine, value) {
+            let gone_on = match value {
+                Ok(value) => fiber.resume(self.machine, value),
+                Err(failure) => fiber.fail(self.machine, failure),
+            };
+            step = match gone_on {
                 Some(step) => step,
                 None => fiber.run(self.machine),
             };
         }
     }
 
-    fn perform(&mut self, effect: Effect) -> Value {
-        match effect {
+    fn perform(&mut self, effect: Effect) -> Result<Value, Failure> {
+        Ok(match effect {
             Effect::Emit {
                 channel, payload, ..
             } => {
                 (self.emit)(self.machine, &channel, &payload);
                 Value::Nil
             }
-            Effect::Model(call) => self.model(&call),
+            Effect::Model(call) => return self.model(&call),
             Effect::Sleep(time) => {
                 std::thread::sleep(time);
                 Value::Nil
@@ -116,15 +120,15 @@ impl<'a> Offline<'a> {
                 call.server
             )),
             Effect::Http(request) => refused(&format!("{} is not asked offline", request.url)),
-        }
+        })
     }
 
-    fn model(&mut self, call: &ModelCall) -> Value {
+    fn model(&mut self, call: &ModelCall) -> Result<Value, Failure> {
         let program = Arc::clone(self.machine.program());
         let declared = reply::declared(&program, &call.model);
         let answer = match reply::mocked(self.machine, call) {
             Some(Ok(answer)) => answer,
-            Some(Err(error)) => return refused(&error),
+            Some(Err(error)) => return Ok(refused(&error)),
             None => {
                 let said = mock_reply(&call.prompt, json_schema(&program, call.schema.as_deref()));
                 let base = declared.and_then(|model| model.config.base.clone());
@@ -138,7 +142,8 @@ impl<'a> Offline<'a> {
         };
         let value = match reply::value(self.machine, call, &answer) {
             Ok(value) => value,
-            Err(errors) => return refused(&reply::invalid(1, &errors)),
+            Err(Unfit::Invalid(errors)) => return Ok(refused(&reply::invalid(1, &errors))),
+            Err(Unfit::Failed(failure)) => return Err(*failure),
         };
         reply::remember(self.machine, call, &answer.text);
         if declared.is_some_and(reply::logs) {
@@ -146,7 +151,7 @@ impl<'a> Offline<'a> {
             self.machine.note_emit("model:log", payload.clone());
             (self.emit)(self.machine, "model:log", &payload);
         }
-        Value::ok(value)
+        Ok(Value::ok(value))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a model's answer is for a program (§8), whoever gave it.
 
-use super::read_answer;
+use super::{Unfit, read_answer};
 use crate::ir;
 use crate::load::Program;
 use crate::value::{Map, Value};
@@ -43,7 +43,7 @@ pub(super) fn value(
     machine: &mut Machine,
     call: &ModelCall,
     answer: &Answer,
-) -> Result<Value, Vec<String>> {
+) -> Result<Value, Unfit> {
     match &call.schema {
         Some(schema) => read_answer(machine, schema, &answer.text),
         None => Ok(Value::record(

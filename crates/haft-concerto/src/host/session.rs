@@ -326,7 +326,7 @@ impl Session {
                 Ok(Value::Nil)
             }
             Effect::Model(call) => models::call(self, course, &call).await,
-            Effect::Agent(call) => Ok(agents::call(self, &call).await),
+            Effect::Agent(call) => agents::call(self, &call).await,
             Effect::Listen(listen) => agents::listen(self, course, &listen).await,
             Effect::Mcp(call) => Ok(house.partners.servers.call(house, course, &call).await),
             Effect::Http(request) => Ok(house.partners.web.send(&house.setup, &request).await),

@@ -1,7 +1,7 @@
 //! `std::json`.
 
 use super::{Context, Native, give, text_of};
-use crate::host;
+use crate::host::{self, Unfit};
 use crate::value::Value;
 use crate::vm::{Fault, Outcome, Reply};
 
@@ -41,7 +41,9 @@ fn parse_as(context: &mut Context<'_>, text: &Value) -> Outcome<Reply> {
             "parse_as needs a schema: `parse_as<S>(text)`",
         ));
     };
-    give(Value::result(
-        host::read_answer(context.machine, schema, text).map_err(|errors| errors.join("; ")),
-    ))
+    match host::read_answer(context.machine, schema, text) {
+        Ok(value) => give(Value::ok(value)),
+        Err(Unfit::Invalid(errors)) => give(Value::result(Err(errors.join("; ")))),
+        Err(Unfit::Failed(failure)) => Err(failure),
+    }
 }

@@ -1,5 +1,7 @@
 //! One course of execution.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::calls::wrong_count;
@@ -38,6 +40,8 @@ pub struct Fiber {
     pub(super) expired: Option<usize>,
     /// Where an instruction was done again because memory was short: steps, fuel, frames, place.
     again: Option<(u64, i64, usize, usize)>,
+    /// What it held when it was measured last, for others that are measured.
+    holds: Arc<AtomicUsize>,
 }
 
 /// A call.
@@ -106,6 +110,7 @@ impl Fiber {
             failed_at: None,
             expired: None,
             again: None,
+            holds: Arc::default(),
         };
         let callee = &machine.program.functions[function as usize];
         let argc = arguments.len();
@@ -240,7 +245,7 @@ impl Fiber {
             return Err(failure);
         }
         if machine.meter.is_full() {
-            self.measure(machine)?;
+            self.measure(machine, None)?;
         }
         self.granted = machine.meter.allowance();
         if self.slice.is_some() {
@@ -253,20 +258,36 @@ impl Fiber {
         Ok(())
     }
 
-    /// Measures what is held: by this fiber, and by what all share.
-    fn measure(&mut self, machine: &mut Machine) -> Outcome<()> {
+    /// Looks what is held, if it is time: before something that cannot be done again.
+    pub(super) fn weigh(
+        &mut self,
+        machine: &mut Machine,
+        more: Option<&Continuation>,
+    ) -> Outcome<()> {
+        if machine.meter.is_filled() {
+            self.measure(machine, more)?;
+        }
+        Ok(())
+    }
+
+    /// Measures what is held: by what all share, by this fiber, what it has in its hands, and the others.
+    fn measure(&mut self, machine: &mut Machine, more: Option<&Continuation>) -> Outcome<()> {
         let mut sizer = Sizer::default();
+        machine.measure(&mut sizer);
+        let shared = sizer.total();
         sizer.bytes(16 * self.stack.capacity() + size_of::<Frame>() * self.frames.capacity());
         sizer.add(&self.stack);
         let pending = self.pending.iter();
         let returns = self.frames.iter().map(|frame| &frame.ret).chain(pending);
-        for then in returns.filter_map(|ret| ret.then.as_deref()) {
+        for then in returns.filter_map(|ret| ret.then.as_deref()).chain(more) {
             then.measure(&mut sizer);
         }
-        machine.measure(&mut sizer);
-        // Others come to their turn the sooner; no step of the program is it.
-        self.left = self.left.saturating_sub(sizer.looks() as u64);
-        machine.meter.measured(sizer.total())
+        self.holds.store(sizer.total() - shared, Ordering::Relaxed);
+        // Others come to their turn the sooner.
+        let looks = sizer.looks() as u64;
+        self.left = self.left.saturating_sub(looks);
+        let held = shared.saturating_add(machine.held_by_fibers(&self.holds));
+        machine.meter.measured(held, looks)
     }
 
     /// Does the instruction again that asked for more memory than was known to be free: now it is known
@@ -280,7 +301,7 @@ impl Fiber {
         if self.again == Some(here(self, machine)) {
             return Err(Failure::stop(Stop::Memory(machine.limits.memory)));
         }
-        self.measure(machine)?;
+        self.measure(machine, None)?;
         self.refuel(machine)?;
         self.again = Some(here(self, machine));
         if let Some(frame) = self.frames.last_mut() {

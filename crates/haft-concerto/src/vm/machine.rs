@@ -1,12 +1,15 @@
 //! What a program shares: constants, stores, mocks, permissions, output.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use serde_json::{Map as JsonMap, Value as Json};
 use thiserror::Error;
 
-use super::{Canceller, Fault, FaultKind, Fiber, Limits, Meter, Outcome, Watch};
+use super::{
+    Canceller, Failure, Fault, FaultKind, Fiber, Limits, Meter, Outcome, Step, Stop, Watch,
+};
 use crate::load::Program;
 use crate::natives::{Permissions, Stores};
 use crate::value::{RefKind, Reference, Sizer, Text, Value};
@@ -52,6 +55,8 @@ pub struct Machine {
     pub(crate) permissions: Permissions,
     pub(crate) limits: Limits,
     pub(crate) meter: Meter,
+    /// What fibers held when they were measured last.
+    fibers: Vec<Weak<AtomicUsize>>,
     /// How many defaults are being computed within each other.
     nesting: usize,
     /// A buffer for texts that are put together.
@@ -75,6 +80,7 @@ impl Machine {
             permissions,
             limits,
             meter: Meter::new(&limits, Canceller::default()),
+            fibers: Vec::new(),
             nesting: 0,
             scratch: String::new(),
             output,
@@ -228,22 +234,45 @@ impl Machine {
         })
     }
 
-    /// What a default of a schema's field is: the value of a function without parameters. One that
-    /// fails or waits for the host is nil.
-    pub(crate) fn default_value(&mut self, function: &str) -> Value {
-        const DEEPEST: usize = 16;
-        let Ok(mut fiber) = self.function(function, Vec::new()) else {
-            return Value::Nil;
-        };
-        if self.nesting >= DEEPEST {
-            return Value::Nil;
+    /// What all fibers hold together, this one as well, as far as they were measured.
+    pub(super) fn held_by_fibers(&mut self, this: &Arc<AtomicUsize>) -> usize {
+        self.fibers.retain(|it| it.strong_count() > 0);
+        let is_known = |it: &Weak<AtomicUsize>| std::ptr::eq(it.as_ptr(), Arc::as_ptr(this));
+        if !self.fibers.iter().any(is_known) {
+            self.fibers.push(Arc::downgrade(this));
         }
+        let all = self.fibers.iter().filter_map(Weak::upgrade);
+        all.fold(0, |sum, it| sum.saturating_add(it.load(Ordering::Relaxed)))
+    }
+
+    /// What a default of a schema's field is: the value of a function without parameters. It is computed in
+    /// the middle of an instruction, so it takes no long time and waits for nobody.
+    pub(crate) fn default_value(&mut self, function: &str) -> Outcome<Value> {
+        const DEEPEST: usize = 16;
+        const SLICE: u64 = 500_000;
+        const SLICES: u64 = 20;
+        if self.nesting >= DEEPEST {
+            return Err(Fault::type_error("defaults of schemas need each other"));
+        }
+        let fiber = self.function(function, Vec::new());
+        let fiber = fiber.map_err(|error| Fault::type_error(error.to_string()))?;
+        let mut fiber = fiber.in_slices(SLICE);
         self.nesting += 1;
-        let step = fiber.run(self);
+        let mut step = fiber.run(self);
+        for _ in 1..SLICES {
+            if !matches!(step, Step::Paused) {
+                break;
+            }
+            step = fiber.run(self);
+        }
         self.nesting -= 1;
         match step {
-            super::Step::Done(value) => value,
-            _ => Value::Nil,
+            Step::Done(value) => Ok(value),
+            Step::Failed(failure) => Err(Box::new(failure)),
+            Step::Paused => Err(Failure::stop(Stop::Work(SLICE * SLICES))),
+            Step::Effect(_) => Err(Fault::type_error(
+                "the default of a schema's field cannot emit or wait for somebody",
+            )),
         }
     }
 

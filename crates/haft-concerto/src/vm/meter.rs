@@ -85,9 +85,6 @@ impl Meter {
             return Ok(());
         }
         self.tick()?;
-        if let Some(stop) = self.watch.as_ref().and_then(|watch| watch(self.work)) {
-            return Err(Failure::stop(stop));
-        }
         if self.work > MOST {
             return Err(Failure::stop(Stop::Work(MOST)));
         }
@@ -98,6 +95,9 @@ impl Meter {
     pub(crate) fn tick(&self) -> Outcome<()> {
         if self.canceller.is_cancelled() {
             return Err(Failure::stop(Stop::Cancelled));
+        }
+        if let Some(stop) = self.watch.as_ref().and_then(|watch| watch(self.work)) {
+            return Err(Failure::stop(stop));
         }
         match self.most_steps {
             Some(limit) if self.steps.saturating_add(self.work) >= limit => {
@@ -169,10 +169,10 @@ impl Meter {
     /// Refuses what does not fit, unless it must not.
     #[cold]
     fn refuse(&mut self, bytes: usize) -> Outcome<()> {
-        if self.forgives || bytes <= self.limit && !self.repeats {
+        if self.forgives {
             return Ok(());
         }
-        self.is_short = bytes <= self.limit;
+        self.is_short = self.repeats && bytes <= self.limit;
         Err(self.exceeded())
     }
 
@@ -256,15 +256,23 @@ impl Meter {
         self.since >= self.threshold
     }
 
-    /// What is still held was measured.
-    pub(crate) fn measured(&mut self, held: usize) -> Outcome<()> {
-        if held > self.limit {
+    /// Whether it is time to measure what is held.
+    pub(crate) fn is_filled(&self) -> bool {
+        self.since >= self.threshold
+    }
+
+    /// What is still held was measured, with so many looks, which took time. The last bit of memory is not
+    /// given away: whoever needs it would be measured again and again.
+    pub(crate) fn measured(&mut self, held: usize, looks: u64) -> Outcome<()> {
+        self.steps = self.steps.saturating_add(looks / 4);
+        if held > self.limit - self.limit / 128 {
             return Err(self.exceeded());
         }
         self.since = 0;
         self.held = held;
         self.threshold = ((self.limit - held) / 2).max(self.limit / 64).max(1);
-        self.look_at = self.threshold;
+        // Work waits to be settled.
+        self.look_at = if self.work > 0 { 0 } else { self.threshold };
         Ok(())
     }
 
@@ -317,9 +325,21 @@ mod tests {
         assert_eq!(stop(meter.ask(600 << 10)), None);
         assert_eq!(stop(meter.ask(600 << 10)), Some(Stop::Memory(1)));
         assert!(meter.was_short());
-        assert_eq!(stop(meter.measured(100 << 10)), None);
+        assert_eq!(stop(meter.measured(100 << 10, 0)), None);
         assert_eq!(stop(meter.ask(600 << 10)), None);
         assert_eq!(stop(meter.ask(2 << 20)), Some(Stop::Memory(1)));
         assert!(!meter.was_short());
+        // What cannot be done again is refused for good.
+        meter.repeating(false);
+        assert_eq!(stop(meter.ask(600 << 10)), Some(Stop::Memory(1)));
+        assert!(!meter.was_short());
+    }
+
+    #[test]
+    fn measuring_takes_steps_and_the_last_bit_is_not_given_away() {
+        let mut meter = meter(None);
+        assert_eq!(stop(meter.measured(1000 << 10, 4000)), None);
+        assert_eq!(meter.steps(), 1000);
+        assert_eq!(stop(meter.measured(1020 << 10, 0)), Some(Stop::Memory(1)));
     }
 }

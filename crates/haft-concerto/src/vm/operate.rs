@@ -386,12 +386,18 @@ fn change(
     keys: &[Value],
     value: &mut Value,
 ) -> Outcome<()> {
+    let Some(operator) = site.operator else {
+        let (slot, _) = place::find(machine, object, &site.path, keys)?;
+        *slot = value.take();
+        return Ok(());
+    };
+    let is_new = place::is_new(machine, object, &site.path, keys)?;
     let (slot, meter) = place::find(machine, object, &site.path, keys)?;
-    match site.operator {
-        None => *slot = value.take(),
-        Some(operator) => compute(slot, operator, value, meter)?,
+    let result = compute(slot, operator, value, meter);
+    if result.is_err() && is_new {
+        place::forget(machine, object, &site.path, keys)?;
     }
-    Ok(())
+    result
 }
 
 /// Changes what lies at a place: `slot op= value`. What failed has changed nothing.

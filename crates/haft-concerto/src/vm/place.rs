@@ -1,5 +1,7 @@
 //! Places: a local and a path into it, changed where it lies.
 
+use std::sync::Arc;
+
 use super::machine::Machine;
 use super::{Fault, Meter, Outcome};
 use crate::load::Step;
@@ -66,6 +68,47 @@ pub(crate) fn put_back(
     let put = find(machine, root, path, keys).map(|(slot, _)| *slot = value);
     machine.meter.forgiving(false);
     put
+}
+
+/// Whether a path leads to a key that a map does not have yet.
+pub(crate) fn is_new(
+    machine: &mut Machine,
+    root: &mut Value,
+    path: &[Step],
+    keys: &[Value],
+) -> Outcome<bool> {
+    let Some((last, way)) = path.split_last() else {
+        return Ok(false);
+    };
+    let (holder, _) = find(machine, root, way, keys)?;
+    Ok(match (holder, key_of(last, keys)) {
+        (Value::Map(map), Some(key)) => !map.contains(key),
+        _ => false,
+    })
+}
+
+/// Takes a key out of its map again that was made for nothing.
+pub(crate) fn forget(
+    machine: &mut Machine,
+    root: &mut Value,
+    path: &[Step],
+    keys: &[Value],
+) -> Outcome<()> {
+    let Some((last, way)) = path.split_last() else {
+        return Ok(());
+    };
+    if let (Value::Map(map), Some(key)) = (find(machine, root, way, keys)?.0, key_of(last, keys)) {
+        Arc::make_mut(map).remove(key);
+    }
+    Ok(())
+}
+
+/// The key of the last step of a path, if it is text.
+fn key_of<'k>(last: &'k Step, keys: &'k [Value]) -> Option<&'k str> {
+    match last {
+        Step::Field(name) => Some(name),
+        Step::Index => keys.last()?.as_text(),
+    }
 }
 
 /// On the way to a place nothing is made.

@@ -254,3 +254,44 @@ async fn a_catalogue_takes_them_and_a_run_validates_their_arguments() {
         ["7 None", "Tool 'Counter__odd' failed: odd 7"]
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_wait_hold_memory_together() {
+    let program = r#"
+        tool Holder {
+            @describe("Holds") pub fn hold(@param("n") n: Int) -> Int {
+                let s = "x".repeat(n);
+                let mut i = 0;
+                while i < 100 { i += 1; }
+                std::time::sleep(1500);
+                s.len()
+            }
+        }
+        fn main() {}
+    "#;
+    let stage = stage(&manifest("http://127.0.0.1:9", ""), program, |setup| {
+        setup.limits.memory = 32;
+    });
+    let tools = stage.host.tools(Box::new(Printed::default())).await;
+    let tools = tools.unwrap();
+    let served = Arc::new(Served {
+        tools,
+        _stage: stage,
+    });
+    let calls = (0..12).map(|_| {
+        let served = Arc::clone(&served);
+        tokio::spawn(async move { served.call("Holder__hold", json!({"n": 18_000_000})).await })
+    });
+    let calls: Vec<_> = calls.collect();
+    let mut held = 0;
+    for call in calls {
+        match call.await.unwrap() {
+            Ok(_) => held += 1,
+            Err(error) => assert!(error.to_string().contains("max memory exceeded"), "{error}"),
+        }
+    }
+    assert!((1..=2).contains(&held), "{held} calls of 18 MB fit into 32");
+    // What they held is free again.
+    let again = served.call("Holder__hold", json!({"n": 18_000_000})).await;
+    assert!(again.is_ok(), "{again:?}");
+}

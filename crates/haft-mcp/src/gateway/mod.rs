@@ -54,4 +54,4 @@ pub use outcome::{
 pub use search::{LexicalSearch, Search};
 pub use stdio::ServeError;
 pub use subset::Subset;
-pub use tool::{CacheHints, ListedTool, ToolList};
+pub use tool::{CacheHints, ListedTool, OwnValidator, ToolList};

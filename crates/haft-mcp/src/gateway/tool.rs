@@ -1,8 +1,10 @@
 //! A tool as the gateway lists it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_core::Validator;
 use serde_json::{Map, Value};
 
 /// A tool under its exposed name, otherwise as its server describes it.
@@ -42,6 +44,24 @@ pub struct ListedTool {
     pub meta: Option<Map<String, Value>>,
     /// Whether it is listed even where the others hide behind the facade (`defer = "never"`).
     pub always_listed: bool,
+    /// Who knows better than the schema what it takes.
+    pub validator: Option<OwnValidator>,
+}
+
+/// A validator that a tool brings itself. Two are the same if they are one.
+#[derive(Clone)]
+pub struct OwnValidator(pub Arc<dyn Validator>);
+
+impl fmt::Debug for OwnValidator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OwnValidator").field(&self.0.name()).finish()
+    }
+}
+
+impl PartialEq for OwnValidator {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 impl ListedTool {
@@ -59,6 +79,7 @@ impl ListedTool {
             icons: None,
             meta: None,
             always_listed: false,
+            validator: None,
         }
     }
 

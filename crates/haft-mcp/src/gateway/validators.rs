@@ -39,7 +39,8 @@ impl Validators {
         tool: &ListedTool,
         arguments: &Map<String, Value>,
     ) -> Option<String> {
-        let validator = self.validator(tool)?;
+        let own = tool.validator.as_ref().map(|it| Arc::clone(&it.0));
+        let validator = own.or_else(|| self.validator(tool))?;
         let arguments = Value::Object(arguments.clone());
         if validator.is_valid(&arguments) {
             return None;

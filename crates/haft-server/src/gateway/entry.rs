@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::{ToolDefinition, ToolObject};
-use haft_mcp::gateway::ListedTool;
+use haft_mcp::gateway::{ListedTool, OwnValidator};
 use haft_mcp::{Defer, Server, ServerTools, ToolDef, exposed_name, exposed_name_hashed};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -40,6 +40,7 @@ pub(super) fn native_entry(tool: &Arc<dyn ToolObject>) -> Entry {
     listed.description = definition.description().map(str::to_owned);
     listed.output_schema = structured_schema(definition).map(|it| Arc::new(it.clone()));
     listed.annotations = Some(hints_of(definition));
+    listed.validator = tool.validator().map(OwnValidator);
     Entry {
         listed: Arc::new(listed),
         target: Target::Native(Arc::clone(tool)),

@@ -250,6 +250,7 @@ impl Fiber {
         let (mut native, mut arguments) = (native, arguments);
         loop {
             machine.meter.work(8)?;
+            self.weigh(machine, ret.then.as_deref())?;
             let reply = call_native(machine, native, &mut arguments)?;
             let (value, then) = match (reply, ret.then.as_mut()) {
                 (Reply::Value(value), Some(then)) => (value, then),
@@ -284,6 +285,7 @@ impl Fiber {
             }
             Value::Native(native) => {
                 let mut arguments = arguments;
+                self.weigh(machine, ret.then.as_deref())?;
                 let reply = call_native(machine, native, &mut arguments)?;
                 self.reply(program, machine, reply, ret)
             }

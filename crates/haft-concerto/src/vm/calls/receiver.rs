@@ -168,6 +168,7 @@ impl Fiber {
                 self.stack[first + 1 + place] = argument;
             }
             // The registers are not as they were: this cannot be done again.
+            self.weigh(machine, None)?;
             let repeats = machine.meter.repeating(false);
             let called = self.method(program, machine, first, argc, number);
             machine.meter.repeating(repeats);
