@@ -164,15 +164,8 @@ impl Fiber {
             self.stack[root] = object;
             let arguments = self.row(after, argc);
             self.stack[first] = receiver;
-            for (place, argument) in arguments.into_iter().enumerate() {
-                self.stack[first + 1 + place] = argument;
-            }
-            // The registers are not as they were: this cannot be done again.
-            self.weigh(machine, None)?;
-            let repeats = machine.meter.repeating(false);
-            let called = self.method(program, machine, first, argc, number);
-            machine.meter.repeating(repeats);
-            return called;
+            self.put(first + 1, arguments);
+            return self.method_once(program, machine, first, argc, number);
         }
         let mut receiver = slot.take();
         self.stack[root] = object;
@@ -191,6 +184,22 @@ impl Fiber {
             self.put(first, keys);
         }
         self.reply(program, machine, reply?, Return::to(first))
+    }
+
+    /// A method on a copy whose registers are not as they were: it cannot be done again.
+    fn method_once(
+        &mut self,
+        program: &Program,
+        machine: &mut Machine,
+        first: usize,
+        argc: usize,
+        number: u32,
+    ) -> Outcome<Option<Effect>> {
+        self.weigh(machine, None)?;
+        let repeats = machine.meter.repeating(false);
+        let called = self.method(program, machine, first, argc, number);
+        machine.meter.repeating(repeats);
+        called
     }
 
     /// Puts a receiver back that was taken out for a call that did not happen.
