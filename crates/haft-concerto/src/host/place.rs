@@ -16,6 +16,7 @@ pub struct Place {
 }
 
 impl Place {
+    #[cfg_attr(not(feature = "host"), allow(dead_code, reason = "for the host"))]
     pub(super) fn of(ir: &Module, (function, span): (String, Option<[u32; 2]>)) -> Self {
         Self {
             file: ir.source_of(&function).to_owned(),

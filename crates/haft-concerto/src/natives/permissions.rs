@@ -77,6 +77,7 @@ impl Permissions {
     }
 
     /// Whether a process may be started that the source names, or how to allow it.
+    #[cfg_attr(not(feature = "host"), allow(dead_code, reason = "for the host"))]
     pub(crate) fn may_start(&self) -> Result<(), String> {
         if self.process {
             return Ok(());

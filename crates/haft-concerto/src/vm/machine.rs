@@ -100,11 +100,13 @@ impl Machine {
 
     /// Whom an instruction that takes long asks whether to stop: with the steps that it has made and
     /// nobody has counted yet. Gives who was asked before.
+    #[cfg_attr(not(feature = "host"), allow(dead_code, reason = "for the host"))]
     pub(crate) fn watched(&mut self, watch: Option<Watch>) -> Option<Watch> {
         self.meter.watched(watch)
     }
 
     /// The display form of a value for the host, whole: within the limits.
+    #[cfg_attr(not(feature = "host"), allow(dead_code, reason = "for the host"))]
     pub(crate) fn shown(&mut self, value: &Value) -> Outcome<Text> {
         let repeats = self.meter.repeating(false);
         let shown = self.meter.shown(value);

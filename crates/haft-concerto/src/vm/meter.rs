@@ -135,6 +135,7 @@ impl Meter {
     }
 
     /// Who is asked in the middle of long work; gives who was before.
+    #[cfg_attr(not(feature = "host"), allow(dead_code, reason = "for the host"))]
     pub(crate) fn watched(&mut self, watch: Option<Watch>) -> Option<Watch> {
         std::mem::replace(&mut self.watch, watch)
     }
