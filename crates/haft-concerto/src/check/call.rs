@@ -220,6 +220,7 @@ impl Checker<'_> {
                 Ty::Named(of.to_owned())
             }
             Symbol::Builtin(it) => {
+                self.only_for_stores(it.path, span);
                 let count = given.count();
                 if count < it.least || count > it.most {
                     let wanted = if it.least == it.most {

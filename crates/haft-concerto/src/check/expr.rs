@@ -155,11 +155,27 @@ impl Checker<'_> {
                 Ty::Named(of.to_owned())
             }
             Symbol::Builtin(it) if it.path == "None" => Ty::option(Ty::Unknown),
-            Symbol::Function(_)
-            | Symbol::Method(_)
-            | Symbol::ToolMethod(..)
-            | Symbol::Builtin(_) => Ty::Function,
+            Symbol::Builtin(it) => {
+                self.only_for_stores(it.path, path.span);
+                Ty::Function
+            }
+            Symbol::Function(_) | Symbol::Method(_) | Symbol::ToolMethod(..) => Ty::Function,
             _ => Ty::Unknown,
+        }
+    }
+
+    /// What begins a store is nothing that code could use.
+    pub(super) fn only_for_stores(&mut self, path: &str, span: Span) {
+        let form = match path {
+            "HashMap::new" => "hashmap NAME: HashMap<String, Int> = HashMap::new();",
+            "Memory::new" => "memory NAME: Memory = Memory::new();",
+            "Ledger::new" => "ledger NAME: Ledger = Ledger::new();",
+            _ => return,
+        };
+        if !self.is_store {
+            let text = format!("`{path}` makes no value");
+            let help = format!("a store is declared, outside of functions: `{form}`");
+            self.tell_with_help(Code::E010, span, text, help);
         }
     }
 

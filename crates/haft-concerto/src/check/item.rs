@@ -100,7 +100,9 @@ impl Checker<'_> {
             ItemKind::TypeAlias(it) => drop(self.declared(&it.ty)),
             ItemKind::Store(it) => {
                 self.declared(&it.ty);
+                self.is_store = true;
                 self.alone(&it.value);
+                self.is_store = false;
             }
             ItemKind::Use(_) | ItemKind::Mod(_) => {}
         }

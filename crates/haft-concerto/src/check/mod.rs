@@ -47,6 +47,7 @@ pub fn check(symbols: &Symbols<'_>, known: &Known, diagnostics: &mut Diagnostics
         reads: None,
         readings: Vec::new(),
         is_script: false,
+        is_store: false,
     };
     checker.program();
 }
@@ -64,6 +65,8 @@ struct Checker<'a> {
     readings: Vec<order::Reading>,
     /// Whether statements of a script are looked at.
     is_script: bool,
+    /// Whether the beginning of a store is looked at.
+    is_store: bool,
 }
 
 impl Checker<'_> {
