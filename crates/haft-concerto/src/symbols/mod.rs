@@ -17,7 +17,6 @@ use crate::ast::{
     Program, Stmt, Store, Tool, Trait, Type, TypeAlias, TypeKind, Use, UseTail, Variant,
 };
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::source::Span;
 
 /// What a path stands for.
 #[derive(Clone, Copy, Debug)]
@@ -406,46 +405,6 @@ impl<'a> Symbols<'a> {
             (full, _) if full != outer => self.lookup(join(&full, last), steps - 1),
             _ => None,
         }
-    }
-
-    /// What an undefined path is told as, with the name that was probably meant.
-    pub fn undefined(&self, path: &str, span: Span, module: usize) -> Diagnostic {
-        let told = Diagnostic::new(Code::E010, span, format!("`{path}` is not defined"));
-        let scope = &self.modules[module];
-        let table = self.table.keys().chain(self.uses.keys());
-        let visible = table.filter_map(|it| {
-            let inside = it
-                .strip_prefix(scope.as_str())
-                .map(|rest| rest.trim_start_matches("::"));
-            inside.or(Some(it.as_str()))
-        });
-        if let Some(instead) = instead_of(path) {
-            return told.help(instead);
-        }
-        let built_in = BUILTINS.iter().chain(STANDARD).map(|it| it.path);
-        let modules = STANDARD.iter().filter_map(|it| it.path.rsplit_once("::"));
-        let built_in = built_in.chain(modules.map(|(module, _)| module));
-        let near = crate::diagnostic::did_you_mean(path, visible.chain(built_in));
-        match near.or_else(|| standard_by_name(path)) {
-            Some(near) => told.help(format!("did you mean `{near}`?")),
-            None => told,
-        }
-    }
-
-    /// The names of the methods of a type, those of its traits too, for proposals.
-    pub fn methods_of(&self, path: &str) -> Vec<String> {
-        let own = self
-            .table
-            .iter()
-            .filter(|(_, it)| matches!(it, Symbol::Method(_)));
-        let all = own.map(|(name, _)| name).chain(self.aliases.keys());
-        let inside = all.filter_map(|it| it.strip_prefix(path)?.strip_prefix("::"));
-        let mut names: Vec<String> = inside
-            .filter(|it| !it.contains("::"))
-            .map(str::to_owned)
-            .collect();
-        names.sort();
-        names
     }
 
     /// All names that a module's code may begin a path with, for proposals.
