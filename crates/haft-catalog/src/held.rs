@@ -138,6 +138,19 @@ impl Binding {
         appended.binding.with(tools.collect(), held)
     }
 
+    /// This binding with a loaded tool shown to everybody, for one that no output refers to.
+    #[must_use]
+    pub fn with_listed(&self, name: &ToolName) -> Self {
+        let tools = self.offered().iter().map(|tool| {
+            if tool.name() == name && tool.spec().loading() == Loading::Referenced {
+                tool.loaded_by(Loading::Listed)
+            } else {
+                Arc::clone(tool)
+            }
+        });
+        self.with(tools.collect(), self.held_back().clone())
+    }
+
     /// The tools of the list that the model does not see yet.
     pub fn unseen(&self) -> &[ToolName] {
         &self.held_back().unseen
@@ -310,6 +323,11 @@ mod tests {
             some.render(ViewFormat::Chat)
         );
         assert_eq!(loaded.with_loaded(["c"]).skipped.len(), 1);
+        let listed = loaded.with_listed(&ToolName::new("c").unwrap());
+        assert_eq!(names(&listed), names(&loaded));
+        let loading: Vec<_> = listed.specs().iter().map(|spec| spec.loading()).collect();
+        let [referenced, shown] = [Loading::Referenced, Loading::Listed];
+        assert_eq!(loading, [referenced, shown, shown]);
     }
 
     #[test]

@@ -222,11 +222,19 @@ pub enum EventKind {
         /// The names of what was found, best first, also of what was loaded before.
         tool_names: Vec<ToolName>,
     },
+    /// A call named a deferred tool with valid arguments: the tool is loaded, and the call runs.
+    ToolLoaded {
+        /// The tool.
+        tool_name: ToolName,
+        /// The call.
+        call_id: String,
+    },
     /// Tools were added to the running conversation.
     ToolsInjected {
         /// The names that are new, in order.
         tool_names: Vec<ToolName>,
-        /// The section that was read; `search_tools` for what was found.
+        /// The section that was read; `search_tools` for what was found, `direct_call` for a deferred tool that
+        /// was called by its name.
         section_key: String,
         /// Names that were there already.
         skipped: Vec<ToolName>,

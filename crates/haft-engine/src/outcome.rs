@@ -239,6 +239,9 @@ pub struct CallRecord {
     /// Whether the value is not what the tool's output schema says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub output_mismatch: bool,
+    /// Whether its tool was deferred, and loaded because this call named it with valid arguments.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loaded_by_call: bool,
     /// How long it ran.
     pub duration_ms: u64,
 }

@@ -20,7 +20,7 @@ use crate::estimate::{tokens_of, tokens_of_conversation, tokens_of_item, tokens_
 use crate::history::{Expanded, Record, expand, not_found, verify};
 use crate::mcp::{ListedServer, Listing, QuestionIds};
 use crate::stream::{HostedCall, Translation, Translator};
-use crate::toolkit::{Ingredients, Search, Toolkit};
+use crate::toolkit::{Deferred, Ingredients, Search, Toolkit};
 use crate::truncate::fitted;
 use crate::watch::{Commission, RunWatch, Tools};
 use crate::wire::{
@@ -207,6 +207,26 @@ impl Plan {
         &self.toolkit.ignored
     }
 
+    /// The tools that are deferred although the request does not ask for it, as a header and the log report them:
+    /// how many of how many, and what finds them.
+    pub(crate) fn deferred_tools(&self) -> Option<String> {
+        let Deferred {
+            deferred,
+            of,
+            search,
+        } = self.toolkit.deferred_automatically()?;
+        let search = match self.is_native() {
+            true => "provider",
+            false => search.as_str(),
+        };
+        Some(format!("{deferred} of {of}; {search}"))
+    }
+
+    /// Whether the model's provider has a search of its own.
+    fn is_native(&self) -> bool {
+        self.model.capabilities().native_deferred_loading
+    }
+
     /// How many tokens the first request has, roughly.
     pub(crate) fn input_tokens(&self) -> u64 {
         self.fixed_tokens() + tokens_of_conversation(&self.conversation)
@@ -216,10 +236,8 @@ impl Plan {
     fn fixed_tokens(&self) -> u64 {
         let instructions = self.instructions.as_deref().map_or(0, tokens_of);
         let queued: u64 = self.queued.iter().map(tokens_of_item).sum();
-        let is_native = self.model.capabilities().native_deferred_loading;
         let search = match self.toolkit.search {
-            // Its provider has a search of its own.
-            Search::Client | Search::Unsaid if is_native => None,
+            Search::Client | Search::Unsaid if self.is_native() => None,
             _ => self.toolkit.search_definition(),
         };
         let tools = self.toolkit.shown_at_first().chain(&search);

@@ -197,6 +197,11 @@ impl Toolset {
         (appended.added, appended.skipped)
     }
 
+    /// Shows a loaded tool to everybody, as no output refers to it.
+    pub(crate) fn list(&mut self, name: &ToolName) {
+        self.full = self.full.with_listed(name);
+    }
+
     /// Puts tools behind all others; the names that are new, and those that were there.
     pub(crate) fn inject(
         &mut self,
@@ -267,7 +272,18 @@ impl Parts<'_> {
             deferral.too_many = Some(too_many);
         });
         if let Err(error) = noted {
-            tracing::error!(%error, "whether tools are held back cannot be remembered");
+            tracing::error!(%error, "cannot store whether tools are deferred");
+        }
+        if too_many {
+            let tools = self.binding.tools_for_llm();
+            let is_auto = |tool: &&Arc<ToolDefinition>| tool.annotations().defer == Defer::Auto;
+            let deferred = tools.filter(is_auto).count();
+            let of = self.binding.len();
+            tracing::info!(
+                deferred,
+                of,
+                "deferred tools that the model finds with `{SEARCH_TOOLS}`"
+            );
         }
         too_many
     }

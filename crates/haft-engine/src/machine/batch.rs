@@ -208,7 +208,12 @@ impl Machine {
     pub(super) fn begin_batch(&mut self, response: ModelResponse) {
         let reports = self.detect_loops(&response);
         let only = self.only_call(&response);
+        let loaded = match terminating(&reports) {
+            Some(_) => Vec::new(),
+            None => self.load_called(&response, only),
+        };
         let mut batch = self.take_calls(response, &reports);
+        self.note_loaded(&batch, &loaded);
         if let Some(report) = terminating(&reports) {
             let message = format!("Loop detected: {}", report.sentence());
             self.settle_all(&mut batch, not_executed(NotExecuted::LoopDetected));
@@ -428,6 +433,7 @@ impl Machine {
             result: None,
             value: None,
             output_mismatch: false,
+            loaded_by_call: false,
             duration_ms: 0,
         });
         progress.records.len() - 1

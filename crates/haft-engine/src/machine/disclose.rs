@@ -63,7 +63,7 @@ impl Machine {
         let opens = self.environment.opens();
         let mut keys = Vec::new();
         for call in &batch.calls {
-            if call.is_auto_picked {
+            if call.is_auto_picked || self.has_loaded_itself(call) {
                 keys.push(call.item.name.clone());
             }
             match self.asked(call) {
@@ -159,7 +159,12 @@ impl Machine {
         self.note_injected(added, skipped, read.section_key.clone());
     }
 
-    fn note_injected(&mut self, added: Vec<ToolName>, skipped: Vec<ToolName>, section_key: String) {
+    pub(super) fn note_injected(
+        &mut self,
+        added: Vec<ToolName>,
+        skipped: Vec<ToolName>,
+        section_key: String,
+    ) {
         if added.is_empty() {
             return;
         }

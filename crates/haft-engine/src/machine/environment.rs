@@ -209,10 +209,14 @@ impl Environment {
             state: &self.state,
         })?;
         for name in disclosed {
-            match find(name) {
-                Some(tool) => tools.inject(vec![tool]),
-                None => tools.load(std::slice::from_ref(name)),
-            };
+            if let Some(tool) = find(name) {
+                tools.inject(vec![tool]);
+                continue;
+            }
+            tools.load(std::slice::from_ref(name));
+            if !is_referenced(name) {
+                tools.list(name);
+            }
         }
         tools.show(&self.state);
         Ok(tools)

@@ -9,6 +9,7 @@
 
 mod batch;
 mod carry_out;
+mod direct_load;
 mod disclose;
 mod effect;
 mod ending;

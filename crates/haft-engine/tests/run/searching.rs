@@ -57,7 +57,7 @@ fn find(id: &str, query: &str) -> Reply {
 #[tokio::test]
 async fn what_is_found_is_loaded_at_the_end_and_stays() {
     let model = Script::new([
-        calls([("early", "mail_lookup", r#"{"text":"?"}"#)]),
+        calls([("early", "mail_lookup", r#"{"text":1}"#)]),
         find("s1", "look up the mail"),
         calls([("c1", "mail_lookup", r#"{"text":"x"}"#)]),
         find("s2", "flight lookup"),
@@ -267,4 +267,80 @@ async fn a_client_may_have_a_function_of_that_name() {
         names(&model.received()[0]),
         ["search_tools", "haft__search_tools"]
     );
+}
+
+#[tokio::test]
+async fn a_call_by_name_with_valid_arguments_loads_and_runs_a_deferred_tool() {
+    for is_dynamic in [true, false] {
+        let capabilities = Capabilities {
+            supports_dynamic_tools: is_dynamic,
+            ..Capabilities::default()
+        };
+        let replies = [
+            calls([("c1", "mail_lookup", r#"{"text":"x"}"#)]),
+            says("one"),
+            says("two"),
+        ];
+        let model = Script::with_capabilities(replies, capabilities);
+        let run = Run::new(model.clone()).tools(dozen()).defer(Defer::Always);
+        let mut stream = run.user("go").start().unwrap();
+        let (mut loaded, mut injected) = (Vec::new(), Vec::new());
+        while let Some(RunEvent { kind, .. }) = stream.next().await {
+            match kind {
+                EventKind::ToolLoaded { tool_name, call_id } => {
+                    loaded.push((tool_name.to_string(), call_id));
+                }
+                EventKind::ToolsInjected { section_key, .. } => injected.push(section_key),
+                _ => {}
+            }
+        }
+        let outcome = stream.finish().await;
+        assert_eq!(crate::texts(&outcome), ["x"]);
+        assert!(outcome.tool_calls[0].loaded_by_call);
+        assert_eq!(loaded, [("mail_lookup".to_owned(), "c1".to_owned())]);
+        let list = ["search_tools", "mail_lookup"];
+        assert_eq!(names(&model.received()[0]), ["search_tools"]);
+        assert_eq!(names(&model.received()[1]), list);
+        let (restarts, injections) = (u64::from(!is_dynamic), u64::from(is_dynamic));
+        assert_eq!(outcome.counters.disclosure_restarts, restarts);
+        assert_eq!(outcome.counters.tools_injected, injections);
+        assert_eq!(injected.len() as u64, injections);
+        // It stays loaded.
+        let again = Run::new(model.clone())
+            .tools(dozen())
+            .session(outcome.session);
+        again.defer(Defer::Always).user("more").await.unwrap();
+        assert_eq!(names(&model.received()[2]), list);
+    }
+}
+
+#[tokio::test]
+async fn a_call_by_name_loads_nothing_that_the_request_does_not_allow() {
+    let model = Script::new([
+        calls([
+            ("c1", "mail_lookup", r#"{"text":"x"}"#),
+            ("c2", "map_lookup", r#"{"text":"y"}"#),
+        ]),
+        says("done"),
+    ]);
+    let allowed = haft_core::AllowedTools {
+        mode: haft_core::AllowedMode::Auto,
+        names: vec!["map_lookup".into()],
+    };
+    let mut tools = dozen();
+    tools.retain(|tool| tool.definition().name().as_str() != "map_lookup");
+    tools.push(tool("map_lookup", Defer::Always));
+    let outcome = Run::new(model.clone())
+        .tools(tools)
+        .defer(Defer::Always)
+        .tool_choice(ToolChoice::Allowed(allowed))
+        .user("go")
+        .await
+        .unwrap();
+    let texts = crate::texts(&outcome);
+    assert!(!texts[0].contains('x'), "{texts:?}");
+    assert_eq!(texts[1], "y");
+    assert!(!outcome.tool_calls[0].loaded_by_call && outcome.tool_calls[1].loaded_by_call);
+    let offered = names(&model.received()[1]);
+    assert!(!offered.contains(&"mail_lookup".to_owned()), "{offered:?}");
 }

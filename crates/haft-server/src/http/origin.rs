@@ -56,7 +56,7 @@ pub(super) fn mark(response: &mut Response, origin: Option<HeaderValue>) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(VARY, HeaderValue::from_static("origin"));
     let exposed = HeaderValue::from_static(
-        "x-request-id, haft-warning, retry-after, x-ratelimit-limit-requests, \
+        "x-request-id, haft-warning, haft-deferred-tools, retry-after, x-ratelimit-limit-requests, \
          x-ratelimit-remaining-requests, x-ratelimit-reset-requests",
     );
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);

@@ -35,6 +35,7 @@ pub(super) async fn create(
     // Only what runs on by itself needs its body again.
     let body = request.background.then_some(body);
     let warning = warning(&job);
+    let deferred = job.plan.deferred_tools();
     let witness = job.plan.witness.clone();
     let mut response = if let Some(body) = body {
         Box::pin(background::start(app, &caller, &request, &body, job)).await?
@@ -49,6 +50,11 @@ pub(super) async fn create(
     };
     if let Some(warning) = warning {
         response.headers_mut().insert("haft-warning", warning);
+    }
+    if let Some(deferred) = deferred.and_then(|it| HeaderValue::try_from(it).ok()) {
+        response
+            .headers_mut()
+            .insert("haft-deferred-tools", deferred);
     }
     reply::name_stand_ins(&mut response, &witness);
     Ok(response)
@@ -92,6 +98,14 @@ pub(crate) async fn prepare(
     let permit = app.admit(caller).await?;
     let unadmitted = arrange(app, caller, request, memory, Patience::OfRequest).await?;
     take_answers(app, caller, &unadmitted).await?;
+    if let Some(tools) = unadmitted.plan.deferred_tools() {
+        let request_id = &*caller.request_id;
+        tracing::info!(
+            request_id,
+            tools,
+            "deferred tools that the model has to search for"
+        );
+    }
     Ok(unadmitted.admitted(permit))
 }
 

@@ -53,6 +53,8 @@ pub(super) struct ShownCall {
     pub(super) shown: Shown,
     /// Whether it is decided only by its arguments whether it is shown as a call.
     pub(super) is_held: bool,
+    /// Whether it calls a deferred tool that is not loaded.
+    pub(super) is_unloaded: bool,
 }
 
 /// Who gives items their ids and places.
@@ -80,6 +82,7 @@ impl Answer {
         only_one_call: bool,
     ) {
         let is_held = shown.as_ref().is_some_and(|call| call.is_held);
+        let is_unloaded = shown.as_ref().is_some_and(|call| call.is_unloaded);
         let opening = match kind {
             ItemKind::Message => Some(Opening::Message),
             ItemKind::Reasoning => Some(Opening::Reasoning),
@@ -102,6 +105,7 @@ impl Answer {
                 id,
                 opening,
                 is_held,
+                is_unloaded,
                 waiting: Vec::new(),
                 finished: None,
                 state: State::Waiting,
@@ -161,6 +165,20 @@ impl Answer {
     pub(super) fn judge(&mut self) {
         self.is_judged = true;
         self.is_released = true;
+        for entry in self.entries.values_mut() {
+            if std::mem::take(&mut entry.is_unloaded) {
+                entry.opening = None;
+            }
+        }
+    }
+
+    /// A call has loaded its deferred tool: it is shown like any other.
+    pub(super) fn load(&mut self, call_id: &str) {
+        for entry in self.entries.values_mut() {
+            if entry.call_id() == Some(call_id) {
+                entry.is_unloaded = false;
+            }
+        }
     }
 
     /// The answer is not used; what was not opened never will be.

@@ -13,6 +13,8 @@ pub(super) struct Entry {
     pub(super) opening: Option<Opening>,
     /// Whether it is handed on unseen once the model is done with it.
     pub(super) is_held: bool,
+    /// Whether it calls a deferred tool that is not loaded: only a call with valid arguments loads it and is shown.
+    pub(super) is_unloaded: bool,
     /// Pieces that came before the item could be opened.
     pub(super) waiting: Vec<Piece>,
     /// The item, when the model is done with it.
@@ -34,6 +36,9 @@ pub(super) enum State {
 impl Entry {
     /// Whether it can be shown by now.
     pub(super) fn can_open(&self, is_judged: bool, holds_text: bool) -> bool {
+        if self.is_unloaded {
+            return false;
+        }
         if self.is_held {
             return is_judged;
         }
@@ -142,6 +147,9 @@ impl Entry {
 
     /// Whether later items wait for it: it will be shown, and is not yet.
     pub(super) fn blocks(&self, is_judged: bool) -> bool {
+        if self.is_unloaded {
+            return !is_judged;
+        }
         // Calls stay in the order in which the model made them, so that it reads them so again.
         if self.is_search_here() {
             return true;

@@ -44,6 +44,17 @@ impl Translator {
         }
     }
 
+    /// A call named a deferred tool and loaded it, without any search that a client could see: the response remembers
+    /// it for the next one.
+    pub(super) fn loaded_by_call(&mut self, tool: &ToolName, call_id: &str) {
+        self.loaded.push(tool.to_string());
+        self.unsaid.get_or_insert_default().add(Unsaid {
+            all: false,
+            loaded: vec![tool.to_string()],
+        });
+        self.answer.load(call_id);
+    }
+
     /// A call is over. Was it a search that found something, it is told; one that could not be carried out
     /// never was. Says whether it was a search.
     pub(super) fn search_done(&mut self, call_id: &str, output: &CallOutput) -> bool {

@@ -246,6 +246,9 @@ impl Translator {
                 self.answer.judge();
                 self.show();
             }
+            EventKind::ToolLoaded { tool_name, call_id } => {
+                self.loaded_by_call(&tool_name, &call_id)
+            }
             EventKind::ToolsFound {
                 call_id,
                 tool_names,
@@ -299,15 +302,17 @@ impl Translator {
     pub(super) fn shown(&self, name: &str) -> Option<ShownCall> {
         let shown = self.translation.tools.get(name)?.clone();
         let is_loaded = || self.loaded.iter().any(|loaded| loaded == name);
-        if self.translation.held.contains(name) && !is_loaded() {
-            return None;
-        }
+        let is_unloaded = self.translation.held.contains(name) && !is_loaded();
         let is_held = match shown {
             Shown::InternalSearch => return None,
             Shown::ServerSearch => true,
             _ => self.translation.asking.contains(name),
         };
-        Some(ShownCall { shown, is_held })
+        Some(ShownCall {
+            shown,
+            is_held,
+            is_unloaded,
+        })
     }
 
     fn piece(&mut self, index: usize, piece: Piece) {

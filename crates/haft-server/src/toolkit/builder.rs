@@ -194,7 +194,7 @@ impl Builder {
             }
             self.deferral.by_request.insert(backend.to_owned());
         }
-        let defer = self.deferral.mark(backend, origin);
+        let defer = self.deferral.of_client_tool(backend);
         match origin {
             Origin::Declared => {
                 let tool = tool.echo.clone();

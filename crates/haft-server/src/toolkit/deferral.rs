@@ -194,12 +194,13 @@ impl Deferral {
         self.by_request.contains(backend) && !self.loaded.iter().any(|known| known == backend)
     }
 
-    /// How a tool is marked for the engine: loaded is loaded, whatever somebody said about it.
-    pub(super) fn mark(&self, backend: &str, origin: Origin) -> Defer {
-        match origin {
-            _ if self.by_request.contains(backend) => Defer::Always,
-            Origin::Loaded if !self.declared.contains_key(backend) => Defer::Never,
-            Origin::Declared | Origin::Loaded => Defer::Auto,
+    /// Whether the engine defers a tool of the client: only if the request says so. The client's own instructions
+    /// may name it, and a model that cannot see it would not call it.
+    pub(super) fn of_client_tool(&self, backend: &str) -> Defer {
+        if self.by_request.contains(backend) {
+            Defer::Always
+        } else {
+            Defer::Never
         }
     }
 }

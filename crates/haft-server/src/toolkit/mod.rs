@@ -100,6 +100,16 @@ pub(crate) struct Ingredients<'r> {
     pub(crate) unsaid: Option<Unsaid>,
 }
 
+/// Tools that are deferred although the request does not ask for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Deferred {
+    pub(crate) deferred: usize,
+    /// How many tools the request has in all.
+    pub(crate) of: usize,
+    /// The tool that finds them.
+    pub(crate) search: String,
+}
+
 /// What became of an MCP server of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerState {
@@ -230,10 +240,10 @@ impl Toolkit {
         self.binding.is_empty() && self.first_choice.is_none()
     }
 
-    /// Takes calls of the history for loaded tools, where they are held back without a word: a client that
-    /// keeps the conversation by itself has nothing else that tells of it.
+    /// Counts tools that the history calls as loaded. They may have been found by a search that the client did not
+    /// see, or loaded by the call itself, and a client that keeps the conversation has no other record of it.
     pub(crate) fn load_called<'c>(&mut self, names: impl Iterator<Item = &'c str>) {
-        if self.unsaid.is_none() {
+        if self.unsaid.is_none() && self.search != Search::Server {
             return;
         }
         for name in names {
@@ -272,6 +282,18 @@ impl Toolkit {
         held.map(|tool| tool.name().to_string()).collect()
     }
 
+    /// How many tools this server defers although the request does not ask for it, and of how many; none if it
+    /// defers nothing.
+    pub(crate) fn deferred_automatically(&self) -> Option<Deferred> {
+        self.unsaid.as_ref()?;
+        let deferred = self.held_at_first().len();
+        (deferred > 0).then(|| Deferred {
+            deferred,
+            of: self.binding.len(),
+            search: self.search_name.clone(),
+        })
+    }
+
     /// Whether a tool cannot be called before it is found.
     fn is_held(&self, tool: &ToolDefinition) -> bool {
         !self.loaded.contains(tool.name()) && self.is_deferred(tool)
@@ -304,8 +326,8 @@ impl Decision {
             (Search::Client | Search::Server, _) => Defer::Never,
             (Search::Unsaid, Defer::Auto) => {
                 let is_too_much = was_made || {
-                    let declared = declared_only(builder, binding, ingredients.snapshot)?;
-                    options.defers(&declared, ingredients.context_tokens)
+                    let candidates = candidates(builder, binding, ingredients.snapshot)?;
+                    options.defers(&candidates, ingredients.context_tokens)
                 };
                 if is_too_much {
                     Defer::Always
@@ -328,21 +350,28 @@ impl Decision {
     }
 }
 
-/// The tools without those that only items of the history brought: these are loaded.
-fn declared_only(
+/// The tools that may be deferred automatically: those that this server executes and whose settings say nothing else,
+/// without those that only items of the history brought, which are loaded. Only their definitions count for the
+/// decision, because only they can be left out.
+fn candidates(
     builder: &Builder,
     binding: &Binding,
     snapshot: &Arc<Snapshot>,
 ) -> Result<Binding, ApiError> {
-    let is_declared = |name: &String| builder.deferral.declared.contains_key(name);
-    if binding.len() <= LoopOptions::FEW_TOOLS
-        || builder.tools.iter().all(|(name, _)| is_declared(name))
-    {
+    let is_declared = |name: &str| builder.deferral.declared.contains_key(name);
+    let tools = binding.tools_for_llm();
+    let names: HashSet<&str> = tools
+        .filter(|tool| tool.annotations().defer == Defer::Auto)
+        .map(|tool| tool.name().as_str())
+        .filter(|name| is_declared(name))
+        .collect();
+    if names.len() == binding.len() {
         return Ok(binding.clone());
     }
-    let declared = builder.tools.iter().filter(|(name, _)| is_declared(name));
-    let declared = declared.map(|(_, tool)| tool.clone());
-    bind(snapshot, declared, ToolChoice::Auto)
+    let is_candidate = |(name, _): &&(String, ToolRef)| names.contains(name.as_str());
+    let tools = builder.tools.iter().filter(is_candidate);
+    let tools = tools.map(|(_, tool)| tool.clone());
+    bind(snapshot, tools, ToolChoice::Auto)
 }
 
 fn bind(

@@ -153,6 +153,9 @@ pub struct CallTrace {
     /// What a policy or a person said: `approved`, `denied` or `not approved`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
+    /// Whether its tool was deferred, and loaded because this call named it with valid arguments.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub loaded_by_call: bool,
     /// How long its result is, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_bytes: Option<u64>,

@@ -210,6 +210,7 @@ impl Recorder {
                 continue;
             };
             call.hydration = Some(HydrationTrace::of(record));
+            call.loaded_by_call = record.loaded_by_call;
             // Behind it stands a reason, in anybody's words.
             let verdict = record.verdict.as_deref();
             let verdict = verdict.and_then(|verdict| verdict.split(':').next());

@@ -38,6 +38,14 @@ pub(crate) fn echo(name: &str) -> (Arc<dyn ToolObject>, Arc<AtomicUsize>) {
     (tool, runs)
 }
 
+/// Gives back its `text`, under a description of its own.
+pub(crate) fn described(name: &str, description: &str) -> Arc<dyn ToolObject> {
+    let definition = definition(name).description(description).build().unwrap();
+    dynamic_tool(definition, |arguments, _context| async move {
+        Ok(arguments["text"].as_str().unwrap_or("nothing").to_owned())
+    })
+}
+
 /// A tool under a slug of the application's own.
 pub(crate) fn of_kind(name: &str, kind: &str) -> Arc<dyn ToolObject> {
     let kind = ToolKind::Custom(CustomKind::new(kind).unwrap());

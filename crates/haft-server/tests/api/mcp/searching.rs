@@ -150,13 +150,16 @@ async fn a_server_that_is_always_there_is_not_held_back_among_many() {
     let mut settings = air.settings("air", Approve::Never);
     settings.defer = Defer::Never;
     let model = ScriptedModel::new([say("ok").expect(offers(["air__find", "search_tools"]))]);
+    let names: Vec<_> = (0..30).map(|at| format!("tool_{at}")).collect();
     let served = configured(model.clone(), vec![settings])
+        .tools(names.iter().map(|name| crate::tools::echo(name).0))
         .options(|options| options.loop_options.defer_above = Some(20))
         .serve()
         .await;
-    let mut tools: Vec<Value> = (0..30)
-        .map(|at| crate::support::function(&format!("tool_{at}")))
-        .collect();
+    let tools = names
+        .iter()
+        .map(|name| json!({"type": format!("haft:{name}")}));
+    let mut tools: Vec<Value> = tools.collect();
     tools.push(json!({"type": "mcp", "server_label": "air"}));
     served.create(json!({"input": "go", "tools": tools})).await;
     model.assert_finished();
@@ -195,4 +198,39 @@ async fn what_a_request_says_about_a_server_holds_against_what_was_loaded_before
     served.create(next(known)).await;
     assert_eq!(air.calls()[0].headers["x-org"], "second");
     model.assert_finished();
+}
+
+#[tokio::test]
+async fn a_call_by_name_runs_a_deferred_tool_of_a_server_and_approval_still_holds() {
+    for approve in [Approve::Never, Approve::Always] {
+        let air = Fake::with(&["find", "book"]).await;
+        let mut settings = air.settings("air", approve);
+        settings.defer = Defer::Always;
+        let model = ScriptedModel::new([
+            call("air__find", json!({"q": "oslo"})).expect(offers(["search_tools"])),
+            say("found").expect(offers(["search_tools", "air__find"])),
+        ]);
+        let served = configured(model.clone(), vec![settings]).serve().await;
+        let tools = json!([{"type": "mcp", "server_label": "air"}]);
+        let first = served.create(json!({"input": "go", "tools": tools})).await;
+        if approve == Approve::Never {
+            assert_eq!(
+                item_types(&first),
+                ["mcp_list_tools", "mcp_call", "message"]
+            );
+        } else {
+            assert_eq!(
+                item_types(&first),
+                ["mcp_list_tools", "mcp_approval_request"]
+            );
+            assert_eq!(air.calls().len(), 0);
+            let yes = json!([{"type": "mcp_approval_response", "approve": true,
+                "approval_request_id": first["output"][1]["id"]}]);
+            let body = json!({"input": yes, "tools": tools, "previous_response_id": first["id"]});
+            let second = served.create(body).await;
+            assert_eq!(item_types(&second), ["mcp_call", "message"], "{second:#}");
+        }
+        assert_eq!(air.called(), ["find"]);
+        model.assert_finished();
+    }
 }

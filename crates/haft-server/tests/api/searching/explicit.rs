@@ -99,7 +99,7 @@ async fn nothing_found_is_an_empty_list_and_the_model_is_told() {
 #[tokio::test]
 async fn what_is_not_loaded_is_neither_called_nor_shown() {
     let (served, model) = serve([
-        call("book_flight", json!({"text": "oslo"})),
+        call("book_flight", json!({"text": 1})),
         say("I will search").expect(output_says(
             "Tool 'book_flight' is not loaded. Find it with search_tools first.",
         )),

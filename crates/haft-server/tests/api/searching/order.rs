@@ -8,7 +8,7 @@ use haft_models::testing::{ScriptedCall, ScriptedServer, Step, call, calls, say}
 use haft_models::{Anthropic, CapabilityOverrides};
 use serde_json::{Value, json};
 
-use super::automatic::sixty;
+use super::automatic::{sixty, sixty_tools};
 use super::{query, tools};
 use crate::support::{BACKENDS, Served, Setup, backend, item_types, last};
 use crate::tools::echo;
@@ -177,7 +177,8 @@ async fn assert_chain_begins_with_itself(tools: &Value, steps: &[Step]) {
             Some(kind) => kind.setup(&server),
             None => referring(&server),
         };
-        let setup = setup.tools([echo("echo").0]).options(|options| {
+        let setup = setup.tools([echo("echo").0]).tools(sixty_tools());
+        let setup = setup.options(|options| {
             options.loop_options = LoopOptions {
                 retry: Backoff::none(),
                 defer_above: Some(50),
@@ -240,10 +241,16 @@ async fn calls_that_came_to_nothing_are_read_again_as_they_were() {
         // It is not there, and this one was not found.
         calls([
             made("a", "nobody", json!({})),
-            made("b", "play_music", json!({})),
+            made("b", "play_music", json!({"text": 1})),
         ]),
         say("one"),
     ];
     assert_chain_begins_with_itself(&tools(), &steps).await;
+    assert_chain_begins_with_itself(&sixty(), &steps).await;
+}
+
+#[tokio::test]
+async fn what_a_call_by_name_loaded_is_read_again_as_it_was() {
+    let steps = [call("play_music", json!({"text": "la"})), say("one")];
     assert_chain_begins_with_itself(&sixty(), &steps).await;
 }
