@@ -38,7 +38,11 @@ impl Changes {
 
 /// Keeps a subscription to changes open, as the modern era wants it.
 #[derive(Debug)]
-pub(super) struct Listener(JoinHandle<()>);
+pub(super) struct Listener {
+    task: JoinHandle<()>,
+    /// Whether the server's first answer is there: an acknowledgement or a refusal.
+    is_answered: watch::Receiver<bool>,
+}
 
 impl Listener {
     pub(super) fn start(
@@ -46,11 +50,22 @@ impl Listener {
         traffic: Arc<Traffic>,
         acknowledge: Duration,
     ) -> Self {
-        Self(tokio::spawn(listen(peer, traffic, acknowledge)))
+        let (answered, is_answered) = watch::channel(false);
+        Self {
+            task: tokio::spawn(listen(peer, traffic, acknowledge, answered)),
+            is_answered,
+        }
+    }
+
+    /// Waits until the server has answered the first subscription, this long at most. A list that is
+    /// read earlier may miss a change: notices are sent to subscribers only.
+    pub(super) async fn answered(&self, limit: Duration) {
+        let mut is_answered = self.is_answered.clone();
+        let _ = tokio::time::timeout(limit, is_answered.wait_for(|it| *it)).await;
     }
 
     pub(super) fn stop(&self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -60,12 +75,19 @@ impl Drop for Listener {
     }
 }
 
-async fn listen(peer: Peer<RoleClient>, traffic: Arc<Traffic>, acknowledge: Duration) {
+async fn listen(
+    peer: Peer<RoleClient>,
+    traffic: Arc<Traffic>,
+    acknowledge: Duration,
+    answered: watch::Sender<bool>,
+) {
     let mut wait = FIRST_WAIT;
     let mut is_first = true;
     while !peer.is_transport_closed() {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();
-        match tokio::time::timeout(acknowledge, peer.listen(filter)).await {
+        let subscribed = tokio::time::timeout(acknowledge, peer.listen(filter)).await;
+        let _ = answered.send(true);
+        match subscribed {
             Ok(Ok(mut subscription)) => {
                 if subscription.acknowledged().tools_list_changed != Some(true) {
                     // It will not tell. The time to live of the list is all there is.

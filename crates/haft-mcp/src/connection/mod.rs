@@ -217,6 +217,13 @@ impl Connection {
         Changes::new(self.traffic.changes())
     }
 
+    /// Waits until notices of changes can arrive, this long at most.
+    pub(crate) async fn subscribed(&self, limit: Duration) {
+        if let Some(listener) = &self.listener {
+            listener.answered(limit).await;
+        }
+    }
+
     /// Takes leave: closes what is open, and ends the process with all that it started. It takes
     /// five seconds at most, and nothing can be called afterwards.
     pub async fn close(&self) {

@@ -64,6 +64,8 @@ pub enum Standing {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Compared {
+    /// Whether no tool of this server was known before, so that all of them were accepted.
+    pub is_first: bool,
     /// Each tool's standing, in the order of the list.
     pub standings: Vec<(String, Standing)>,
     /// Tools that were accepted and are not there now.
@@ -127,6 +129,15 @@ pub enum PinError {
         /// The server, or the tool.
         what: String,
     },
+}
+
+/// What becomes of tools that were not there before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NewTools {
+    /// They wait to be accepted.
+    Wait,
+    /// They are accepted.
+    Accept,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -222,7 +233,7 @@ impl PinFile {
     }
 
     /// Compares what a server lists with what was accepted, and notes down what waits to be accepted. A
-    /// server that was never seen at this place is accepted as it is.
+    /// server of which no tool was ever seen at this place is accepted as it is.
     ///
     /// `place` is the configuration's word for where the server is, without secrets.
     pub fn compare(
@@ -231,21 +242,50 @@ impl PinFile {
         place: &str,
         definitions: &[Value],
     ) -> Result<Compared, PinError> {
-        let listed = listed(definitions);
+        self.compare_listed(label, place, &listed(definitions), NewTools::Wait)
+    }
+
+    /// Compares like [`compare`](Self::compare), and accepts tools that are new: for a server that was first
+    /// seen a moment ago and still registers its tools. A tool that has changed waits all the same.
+    pub fn compare_and_add(
+        &self,
+        label: &str,
+        place: &str,
+        definitions: &[Value],
+    ) -> Result<Compared, PinError> {
+        self.compare_listed(label, place, &listed(definitions), NewTools::Accept)
+    }
+
+    fn compare_listed(
+        &self,
+        label: &str,
+        place: &str,
+        listed: &[(String, Form)],
+        new: NewTools,
+    ) -> Result<Compared, PinError> {
         // Nearly always nothing has changed, and nobody has to be waited for.
         if let Some(server) = self.read()?.servers.get(label)
             && server.place == place
-            && let Some(compared) = server.settled(&listed)
+            && let Some(compared) = server.settled(listed)
+            && (new == NewTools::Wait || compared.is_unchanged())
         {
             return Ok(compared);
         }
         self.change(|written| {
             let server = written.servers.entry(label.to_owned());
-            let server = server.or_insert_with(|| Server::first(place, &listed));
-            if server.place != place {
-                *server = Server::first(place, &listed);
+            let server = server.or_insert_with(|| Server::first(place, &[]));
+            // A server that listed nothing so far has shown nothing that could be accepted.
+            let is_first = server.place != place || server.tools.is_empty();
+            if is_first {
+                *server = Server::first(place, listed);
             }
-            Ok(server.compare(&listed))
+            if new == NewTools::Accept {
+                server.add(listed);
+            }
+            Ok(Compared {
+                is_first,
+                ..server.compare(listed)
+            })
         })
     }
 
@@ -388,6 +428,14 @@ impl Server {
         }
     }
 
+    /// Accepts the tools that were never accepted in another form.
+    fn add(&mut self, listed: &[(String, Form)]) {
+        for (name, form) in listed {
+            let pin = self.tools.entry(name.clone()).or_default();
+            pin.accepted.get_or_insert_with(|| form.clone());
+        }
+    }
+
     /// The comparison, where it needs nothing to be noted down: what differs was seen before.
     fn settled(&self, listed: &[(String, Form)]) -> Option<Compared> {
         let is_noted = |(name, form): &(String, Form)| {
@@ -425,6 +473,7 @@ impl Server {
         };
         let gone = self.tools.iter().filter(|(name, pin)| is_gone(name, pin));
         Compared {
+            is_first: false,
             standings: standings.collect(),
             gone: gone.map(|(name, _)| name.clone()).collect(),
         }

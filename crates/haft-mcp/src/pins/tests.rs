@@ -224,3 +224,20 @@ fn whatever_a_model_or_a_client_reads_is_pinned() {
         assert_eq!(standings(&compared), ["changed"], "{member}");
     }
 }
+
+#[test]
+fn tools_that_are_added_while_a_server_registers_are_accepted_and_changed_ones_wait() {
+    let (_folder, pins) = pins();
+    let first = pins.compare("files", "npx", &[]).unwrap();
+    assert!(first.is_first);
+    // Nothing was seen so far: this is the first list still.
+    let first = pins.compare("files", "npx", &[tool("one", "1")]).unwrap();
+    assert!(first.is_first && first.is_unchanged());
+
+    let listed = [tool("one", "changed"), tool("two", "2")];
+    let compared = pins.compare_and_add("files", "npx", &listed).unwrap();
+    assert!(!compared.is_first);
+    assert_eq!(standings(&compared), ["changed", "same"]);
+    let later = pins.compare("files", "npx", &[tool("three", "3")]).unwrap();
+    assert_eq!(standings(&later), ["new"]);
+}

@@ -13,6 +13,9 @@ use crate::settings::{Pin, ServerSettings};
 use crate::text::visible;
 use crate::tool::{Diagnostic, ToolDef};
 
+/// How many names and problems a message about a list has.
+const SHOWN_REASONS: usize = 10;
+
 /// The tools of one server, frozen: those that may be used, those that are held back, and what was wrong
 /// with the rest.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,6 +29,8 @@ pub struct ServerTools {
     pub excluded: Vec<String>,
     /// What was not as it should be.
     pub diagnostics: Vec<Diagnostic>,
+    /// Whether the whole list was read.
+    pub is_complete: bool,
     /// Whether the list was read from the server in this process, not remembered from an earlier one.
     pub is_live: bool,
     /// For how long the server believes the list to hold.
@@ -88,16 +93,57 @@ impl ServerTools {
             held,
             excluded,
             diagnostics: list.diagnostics,
+            is_complete: list.is_complete,
             is_live: true,
             ttl: Duration::from_millis(list.ttl_ms),
             is_public: list.is_public,
         }
     }
 
+    /// Why the list is empty, or has fewer tools than the server offers, as a message for API clients; none
+    /// where nothing is missing but what the operator excludes.
+    pub fn shortfall(&self) -> Option<String> {
+        let mut reasons = Vec::new();
+        if !self.held.is_empty() {
+            let held: Vec<_> = self.held.iter().map(|tool| tool.name.as_str()).collect();
+            reasons.push(format!(
+                "new or changed and held back until the operator accepts: {}",
+                quoted(&held)
+            ));
+        }
+        let problems = self.diagnostics.iter();
+        // An incomplete list says why in a note about no tool.
+        let problems =
+            problems.filter(|it| it.is_left_out || !self.is_complete && it.tool.is_none());
+        reasons.extend(problems.take(SHOWN_REASONS).map(ToString::to_string));
+        if self.tools.is_empty() && reasons.is_empty() {
+            reasons.push(match self.excluded.len() {
+                0 => "the server lists no tools".to_owned(),
+                count => format!("all {count} tools are excluded by the operator"),
+            });
+        }
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
     /// Whether somebody who goes by this list would see anything else in the other.
     pub(super) fn shows_the_same(&self, other: &Self) -> bool {
         self.tools == other.tools && self.held == other.held
     }
+}
+
+/// Names for a message, with a count for those past the first ten.
+fn quoted(names: &[&str]) -> String {
+    let shown = names.iter().take(SHOWN_REASONS);
+    let shown: Vec<_> = shown
+        .map(|name| format!("`{}`", cut(&visible(name))))
+        .collect();
+    let more = names.len() - shown.len();
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!("{}{more}", shown.join(", "))
 }
 
 /// Notes names in the settings that no tool has: what is said of them holds for nothing.

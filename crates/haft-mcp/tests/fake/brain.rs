@@ -26,6 +26,7 @@ pub struct Brain {
 struct State {
     is_locked_modern: bool,
     extra_tools: usize,
+    registered: usize,
     cancelled: Vec<Value>,
     listening: Vec<Value>,
     pages: usize,
@@ -92,10 +93,11 @@ impl Brain {
                     sink,
                     &json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}),
                 );
+                self.register_late(sink);
             }
             "notifications/cancelled" => self.state().cancelled.push(params["requestId"].clone()),
             "" => self.state().replies.push(message.clone()),
-            "notifications/initialized" => {}
+            "notifications/initialized" => self.register_late(sink),
             _ if id.is_null() => {}
             _ => refuse(sink, &id, -32601, "no such method"),
         }
@@ -195,6 +197,32 @@ impl Brain {
         answer(sink, id, &result);
     }
 
+    /// Registers the tools later, by `late-tools=MS`: none is listed before, and each half is announced.
+    pub fn register_late(&self, sink: &Sink) {
+        let Some(wait) = self.number("late-tools") else {
+            return;
+        };
+        let (brain, sink) = (self.clone(), Arc::clone(sink));
+        let wait = Duration::from_millis(wait.try_into().unwrap());
+        thread::spawn(move || {
+            for _ in 0..2 {
+                thread::sleep(wait);
+                brain.state().registered += 1;
+                if !brain.has("tells-no-changes") {
+                    brain.tell_change(&sink);
+                }
+            }
+        });
+    }
+
+    /// The tools that are registered by now.
+    fn late_tools(&self) -> Vec<Value> {
+        let early = ["early"].iter().filter(|_| self.has("one-early"));
+        let late = ["late_one", "late_two"].iter();
+        let names = early.chain(late.take(self.state().registered));
+        names.map(|name| tool(name)).collect()
+    }
+
     fn tool_names(&self) -> Vec<String> {
         let own = [
             "echo",
@@ -273,6 +301,8 @@ impl Brain {
         } else if let Some(file) = self.said("tools-in") {
             let tools = std::fs::read_to_string(file).unwrap();
             listed(serde_json::from_str(&tools).unwrap(), None);
+        } else if self.number("late-tools").is_some() {
+            listed(self.late_tools(), None);
         } else if self.has("malformed-tools") {
             listed(malformed(), None);
         } else if let Some(count) = self.number("tools") {

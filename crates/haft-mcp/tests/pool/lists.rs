@@ -189,3 +189,91 @@ async fn servers_come_and_go_while_the_pool_is_used() {
     let error = call(&server, "echo", json!({})).await.unwrap_err();
     assert!(error.to_string().contains("taken out"), "{error}");
 }
+
+#[tokio::test]
+async fn tools_that_are_registered_after_the_handshake_are_in_the_first_list() {
+    for era in ["modern", "legacy"] {
+        for early in [&[][..], &["one-early"]] {
+            let place = Place::new();
+            let pool = place.pool();
+            let words = [&[era, "late-tools=150"], early].concat();
+            let server = pool.add(place.fake("files", &words)).unwrap();
+            let listed = tools(&server).await;
+            let expected = [early, &["late_one", "late_two"]].concat();
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|it| it.replace("one-early", "early"))
+                .collect();
+            assert_eq!(names(&listed), expected, "{era}");
+            assert!(listed.held.is_empty(), "{era}");
+            assert_eq!(listed.shortfall(), None, "{era}");
+            pool.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn tools_that_are_announced_after_the_first_list_was_shown_are_not_held_back() {
+    let place = Place::new();
+    let pool = place.pool();
+    // Later than a first list is waited for.
+    let server = pool
+        .add(place.fake("files", &["legacy", "one-early", "late-tools=700"]))
+        .unwrap();
+    assert_eq!(names(&*tools(&server).await), ["early"]);
+    until("all tools are listed", || {
+        server.known_tools().unwrap().tools.len() == 3
+    })
+    .await;
+    assert!(server.known_tools().unwrap().held.is_empty());
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn an_empty_first_list_is_read_again_where_changes_are_not_announced() {
+    let place = Place::new();
+    let pool = place.pool();
+    let words = ["legacy", "tells-no-changes", "late-tools=200"];
+    let server = pool.add(place.fake("files", &words)).unwrap();
+    assert_eq!(names(&*tools(&server).await), ["late_one", "late_two"]);
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_registers_late_keeps_its_known_tools_over_a_new_connection() {
+    let place = Place::new();
+    let settings = || place.fake("files", &["legacy", "late-tools=150"]);
+    let pool = place.pool();
+    tools(&pool.add(settings()).unwrap()).await;
+    pool.close().await;
+
+    let pool = place.pool();
+    let server = pool.add(settings()).unwrap();
+    let refreshed = server.refresh().await.unwrap();
+    assert_eq!(names(&refreshed), ["late_one", "late_two"]);
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn an_empty_list_has_a_reason_and_is_not_remembered() {
+    let place = Place::new();
+    let settings = || place.fake("files", &["legacy", "tools=0"]);
+    let pool = place.pool();
+    let listed = tools(&pool.add(settings()).unwrap()).await;
+    assert_eq!(
+        listed.shortfall().as_deref(),
+        Some("the server lists no tools")
+    );
+    pool.close().await;
+    let pool = place.pool();
+    assert_eq!(pool.add(settings()).unwrap().state(), State::Configured);
+
+    let server = pool
+        .add(place.fake("none", &["legacy", "no-list"]))
+        .unwrap();
+    assert_eq!(
+        tools(&server).await.shortfall().as_deref(),
+        Some("the server knows no `tools/list`")
+    );
+    pool.close().await;
+}

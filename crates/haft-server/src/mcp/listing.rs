@@ -10,11 +10,13 @@ use crate::history::Record;
 /// The type of the items.
 const KIND: &str = "mcp_list_tools";
 
-/// What became of asking a server for its tools, as the client is told.
+/// A server's tools, or why there are none, for the `mcp_list_tools` item.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Listing {
     label: String,
     outcome: Result<Vec<Value>, String>,
+    /// Why a list that was read is empty or not the whole list.
+    shortfall: Option<String>,
 }
 
 impl Listing {
@@ -26,6 +28,7 @@ impl Listing {
         Self {
             label: server.label.clone(),
             outcome,
+            shortfall: server.shortfall.clone(),
         }
     }
 
@@ -33,7 +36,7 @@ impl Listing {
         self.outcome.is_err()
     }
 
-    /// Whether the newest list of this server in a history says the same.
+    /// Whether the newest list of this server in a history has the same tools and the same note.
     pub(crate) fn is_known_in<'r>(
         &self,
         records: impl DoubleEndedIterator<Item = &'r Record>,
@@ -45,13 +48,16 @@ impl Listing {
             Item::Other(members) if record.item.kind() == KIND => Some(members),
             _ => None,
         });
-        let newest = lists.find(|members| {
-            let label = members.get("server_label").and_then(Value::as_str);
-            let is_whole = members.get("error").is_none_or(Value::is_null);
-            label == Some(&self.label) && is_whole
-        });
-        let known = newest.and_then(|members| members.get("tools")?.as_array());
-        known == Some(tools)
+        let own_note = self.shortfall.as_deref();
+        let parts = |members: &'r Map<String, Value>| {
+            let tools = members.get("tools").and_then(Value::as_array)?;
+            let label = members.get("server_label").and_then(Value::as_str)?;
+            let note = members.get("error").and_then(Value::as_str);
+            // A list that failed is skipped: it does not replace the one before it.
+            let is_failed = note.is_some() && note != own_note && tools.is_empty();
+            (label == self.label && !is_failed).then_some((tools, note))
+        };
+        lists.find_map(parts) == Some((tools, own_note))
     }
 
     /// The item as it begins.
@@ -69,6 +75,7 @@ impl Listing {
             Ok(tools) => {
                 item["status"] = "completed".into();
                 item["tools"] = tools.clone().into();
+                item["error"] = self.shortfall.clone().into();
             }
             Err(problem) => {
                 item["status"] = "failed".into();

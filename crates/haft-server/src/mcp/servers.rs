@@ -38,8 +38,10 @@ impl Patience {
 #[derive(Debug, Clone)]
 pub(crate) struct ListedServer {
     pub(crate) label: String,
-    /// Why there are none, in words for the client.
+    /// The tools, or why they could not be listed, as a message for the client.
     pub(crate) tools: Result<Vec<OfferedTool>, String>,
+    /// Why there are no tools, or fewer than the server offers, as a message for the client.
+    pub(crate) shortfall: Option<String>,
 }
 
 /// A tool that the request may use.
@@ -183,10 +185,21 @@ fn servers_in(tools: &[RequestTool]) -> impl Iterator<Item = (&str, &McpEntry)> 
 }
 
 async fn list(entry: &McpEntry, found: Found, limit: Duration) -> ListedServer {
+    let mut shortfall = None;
     let tools = match found {
         Found::Missing(problem) => Err(problem),
         Found::Server(server) => match tokio::time::timeout(limit, server.tools()).await {
-            Ok(Ok(tools)) => Ok(offered(entry, &server, &tools)),
+            Ok(Ok(tools)) => {
+                let offered = offered(entry, &server, &tools);
+                shortfall = tools.shortfall();
+                if offered.is_empty() && !tools.tools.is_empty() {
+                    let count = tools.tools.len();
+                    shortfall = Some(format!(
+                        "`allowed_tools` admits none of the {count} tools of the server"
+                    ));
+                }
+                Ok(offered)
+            }
             Ok(Err(error)) => {
                 tracing::warn!(server = entry.label, %error, "an MCP server has no tools for a request");
                 Err(error.cause.for_callers())
@@ -197,6 +210,7 @@ async fn list(entry: &McpEntry, found: Found, limit: Duration) -> ListedServer {
     ListedServer {
         label: entry.label.clone(),
         tools,
+        shortfall,
     }
 }
 

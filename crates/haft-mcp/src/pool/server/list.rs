@@ -29,7 +29,8 @@ impl Server {
         if let Some(tools) = self.fresh_tools() {
             return Ok(tools);
         }
-        let Some(known) = self.known_tools() else {
+        // An empty list is no answer as long as a newer one can be had.
+        let Some(known) = self.known_tools().filter(|it| !it.tools.is_empty()) else {
             return self.refresh().await;
         };
         // The task goes on when nobody waits for it any more.
@@ -54,11 +55,11 @@ impl Server {
             return Ok(tools);
         }
         let mut connection = self.connection().await?;
-        let list = match connection.list_tools().await {
+        let list = match self.list_over(&connection).await {
             Err(error) if is_gone(&error) => {
                 self.discard(&connection);
                 connection = self.connection().await?;
-                connection.list_tools().await
+                self.list_over(&connection).await
             }
             answer => answer,
         };
@@ -97,6 +98,7 @@ impl Server {
                 let known = before.as_deref().cloned().unwrap_or_default();
                 ServerTools {
                     is_live: true,
+                    is_complete: false,
                     diagnostics: vec![problem],
                     ..known
                 }
@@ -108,7 +110,9 @@ impl Server {
                 .as_ref()
                 .is_some_and(|it| it.shows_the_same(&tools) && it.is_live);
             if !is_known {
-                memory.keep(settings, era, Some(&tools.tools));
+                // An empty list is not worth remembering: the next process would show it instead of asking.
+                let tools = Some(&*tools.tools).filter(|it| !it.is_empty());
+                memory.keep(settings, era, tools);
             }
         }
         for diagnostic in &tools.diagnostics {
@@ -119,6 +123,7 @@ impl Server {
         *listed = Listed {
             tools: Some(Arc::clone(&tools)),
             read_at: Some(Instant::now()),
+            is_settled: true,
         };
         drop(listed);
         if has_changed {
@@ -138,8 +143,16 @@ impl Server {
         let listed = list.tools.iter().chain(&list.excluded);
         let definitions: Vec<_> = listed.map(written).collect();
         let label = settings.label.as_str();
-        match pins.compare(label, &place(settings), &definitions) {
+        let compared = if self.is_registering() {
+            pins.compare_and_add(label, &place(settings), &definitions)
+        } else {
+            pins.compare(label, &place(settings), &definitions)
+        };
+        match compared {
             Ok(compared) => {
+                if compared.is_first {
+                    self.begin_registering();
+                }
                 tell_changes(settings, pin, &compared);
                 Ok(Some(compared))
             }
@@ -211,6 +224,13 @@ impl Server {
     pub(in crate::pool) fn expire(&self) {
         let mut listed = self.listed.write().unwrap_or_else(PoisonError::into_inner);
         listed.read_at = None;
+    }
+
+    /// Lets the next use of the list read it anew, as the first one over a new connection.
+    pub(super) fn expire_for_new_connection(&self) {
+        let mut listed = self.listed.write().unwrap_or_else(PoisonError::into_inner);
+        listed.read_at = None;
+        listed.is_settled = false;
     }
 }
 

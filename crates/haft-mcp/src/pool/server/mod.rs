@@ -2,6 +2,7 @@
 
 mod call;
 mod list;
+mod settle;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -67,6 +68,8 @@ pub struct Server {
     refreshing: AsyncMutex<()>,
     listed: RwLock<Listed>,
     era: Mutex<Option<Era>>,
+    /// Until when tools that appear count as part of the server's first list.
+    registering_until: Mutex<Option<Instant>>,
     use_: Mutex<Use>,
     calls: AtomicUsize,
     is_retired: AtomicBool,
@@ -78,6 +81,8 @@ struct Listed {
     tools: Option<Arc<ServerTools>>,
     /// When it was read; not set for what is remembered, and after a notice that it changed.
     read_at: Option<Instant>,
+    /// Whether a list was read over the connection that there is now.
+    is_settled: bool,
 }
 
 #[derive(Debug)]
@@ -118,8 +123,10 @@ impl Server {
             listed: RwLock::new(Listed {
                 tools,
                 read_at: None,
+                is_settled: false,
             }),
             era: Mutex::new(remembered.era),
+            registering_until: Mutex::new(None),
             use_: Mutex::new(Use {
                 last: Instant::now(),
             }),
@@ -230,7 +237,7 @@ impl Server {
                 *current = Some(Arc::clone(&connection));
                 drop(current);
                 // Whatever was known before may have changed while nobody was there to be told.
-                self.expire();
+                self.expire_for_new_connection();
                 upkeep::watch(self, &connection);
                 Ok(connection)
             }

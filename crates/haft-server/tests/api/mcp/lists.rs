@@ -77,6 +77,10 @@ async fn one_list_per_chain_unless_it_changed() {
     let fourth = served.create(next).await;
     assert_eq!(item_types(&fourth), ["mcp_list_tools", "message"]);
     assert_eq!(fourth["output"][0]["tools"], json!([]));
+    assert_eq!(
+        fourth["output"][0]["error"],
+        "`allowed_tools` admits none of the 1 tools of the server"
+    );
     // The server was asked once for all of them.
     assert_eq!(air.lists(), 1);
 }
@@ -339,4 +343,31 @@ async fn a_model_that_fails_behind_a_list_leaves_the_list() {
     let events = served.stream(body).await;
     assert_eq!(item_types(last(&events)), ["mcp_list_tools"]);
     assert_eq!(events[events.len() - 2]["type"], "error");
+}
+
+#[tokio::test]
+async fn an_empty_or_shortened_list_has_its_reason_and_is_listed_once() {
+    let empty = Fake::with(&[]).await;
+    let short = Fake::with(&["find"]).await;
+    let mut broken = tool("broken");
+    broken["inputSchema"] = json!(7);
+    short.set_tools(vec![tool("find"), broken]);
+    let model = ScriptedModel::new([say("1").expect(offers(["short__find"])), say("2")]);
+    let served = setup(model.clone(), &[&empty, &short]).serve().await;
+    let tools = json!([empty.entry("empty"), short.entry("short")]);
+    let first = served.create(json!({"input": "a", "tools": tools})).await;
+    let expected = ["mcp_list_tools", "mcp_list_tools", "message"];
+    assert_eq!(item_types(&first), expected);
+    let (none, one) = (&first["output"][0], &first["output"][1]);
+    assert_eq!(none["error"], "the server lists no tools");
+    assert_eq!(one["tools"].as_array().unwrap().len(), 1);
+    let error = one["error"].as_str().unwrap();
+    assert!(error.starts_with("tool `broken` is left out: "), "{error}");
+    for item in [none, one] {
+        assert_eq!(item["status"], "completed");
+    }
+    // The same list with the same reason is not repeated.
+    let next = json!({"input": "b", "tools": tools, "previous_response_id": first["id"]});
+    assert_eq!(item_types(&served.create(next).await), ["message"]);
+    model.assert_finished();
 }
