@@ -254,6 +254,20 @@ impl Cause {
         }
     }
 
+    /// The same without the texts that a server wrote in answer to a call: they may quote arguments
+    /// and results.
+    fn without_content(&self) -> String {
+        match self {
+            Self::Protocol { code, .. } => format!("the server answered with error code {code}"),
+            Self::Status { status, .. } => format!("HTTP status {status}"),
+            Self::InputRequired { .. } => {
+                "the server asks for input that cannot be given here".into()
+            }
+            Self::Unexpected(_) => "the server's answer violates the protocol".into(),
+            _ => self.to_string(),
+        }
+    }
+
     /// Whether another try ends the same way until somebody changes something.
     pub fn is_lasting(&self) -> bool {
         matches!(
@@ -305,20 +319,34 @@ impl McpError {
     }
 }
 
-impl fmt::Display for McpError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl McpError {
+    /// The text for a log. Of a call it leaves out what the server wrote, on its standard error too: that
+    /// may quote arguments and results, which are never logged.
+    pub fn for_log(&self) -> String {
+        if self.phase == Phase::Call {
+            format!("{}: {}", self.situation(), self.cause.without_content())
+        } else {
+            self.to_string()
+        }
+    }
+
+    /// The server, how it is reached, what was being done and for how long.
+    fn situation(&self) -> String {
         let Self {
             server,
             transport,
             phase,
-            cause,
             ..
         } = self;
-        write!(f, "server `{server}` ({transport}")?;
-        if let Some(era) = self.era {
-            write!(f, ", {era}")?;
-        }
-        write!(f, "), {phase} after {}: {cause}", seconds(self.elapsed))?;
+        let era = self.era.map(|era| format!(", {era}")).unwrap_or_default();
+        let elapsed = seconds(self.elapsed);
+        format!("server `{server}` ({transport}{era}), {phase} after {elapsed}")
+    }
+}
+
+impl fmt::Display for McpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.situation(), self.cause)?;
         if !self.stderr.is_empty() {
             write!(f, "\nits last words:\n{}", self.stderr)?;
         }
@@ -379,6 +407,40 @@ mod tests {
              happened: exit status: 3\nits last words:\ndisk full"
         );
         assert!(error.may_have_happened());
+    }
+
+    #[test]
+    fn log_text_of_a_call_leaves_out_what_the_server_wrote() {
+        let causes = [
+            Cause::Protocol {
+                code: -32000,
+                message: "secret".into(),
+            },
+            Cause::Status {
+                status: 500,
+                detail: ": secret".into(),
+            },
+            Cause::InputRequired {
+                wanted: "secret".into(),
+            },
+            Cause::Unexpected("secret".into()),
+        ];
+        for cause in causes {
+            let mut error = McpError {
+                server: Label::new("files").unwrap(),
+                transport: TransportKind::Http,
+                era: None,
+                phase: Phase::Call,
+                elapsed: Duration::from_millis(100),
+                cause: Box::new(cause),
+                stderr: "secret".into(),
+            };
+            let text = error.for_log();
+            assert!(!text.contains("secret"), "{text}");
+            assert!(text.contains("server `files` (http), call after"), "{text}");
+            error.phase = Phase::Initialize;
+            assert!(error.for_log().contains("secret"), "no content yet");
+        }
     }
 
     #[test]

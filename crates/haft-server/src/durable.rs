@@ -14,7 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use crate::app::{App, Caller, store_failed};
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ErrorCode, without_content};
 use crate::live::{LiveRun, stored_event};
 use crate::stream::{Finished, Snapshot, WireEvent};
 use crate::watch::RunTrace;
@@ -117,7 +117,10 @@ impl Checkpoint {
     /// One that was stored; none if it is damaged or of another version.
     pub(crate) fn read(json: &RawValue) -> Option<Self> {
         let read = serde_json::from_str::<Self>(json.get());
-        let read = read.inspect_err(|error| tracing::warn!(%error, "a checkpoint cannot be read"));
+        let read = read.inspect_err(|error| {
+            let error = without_content(error);
+            tracing::warn!(error, "a checkpoint cannot be read");
+        });
         read.ok().filter(|checkpoint| checkpoint.version == VERSION)
     }
 }

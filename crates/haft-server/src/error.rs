@@ -8,6 +8,13 @@ use serde::Serialize;
 /// How deep the parser of JSON goes.
 const MAX_DEPTH: usize = 127;
 
+/// What is wrong with stored JSON, for the log: the kind of error and its position. The error's own text
+/// may quote the value that does not fit, which is content.
+pub(crate) fn without_content(error: &serde_json::Error) -> String {
+    let (kind, line, column) = (error.classify(), error.line(), error.column());
+    format!("{kind:?} error at line {line}, column {column}")
+}
+
 /// What a client is told when its request cannot be served.
 ///
 /// Made by naming the row of the table, `ApiError::new(ErrorCode::InvalidValue, "…")`; status and
@@ -228,4 +235,16 @@ table! {
     ServerIsOverloaded => "server_is_overloaded", SERVICE_UNAVAILABLE, "server_error";
     /// Somebody cancelled the response; only inside a response, never as an answer of its own.
     ResponseCancelled => "response_cancelled", CONFLICT, "invalid_request";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logged_json_error_does_not_quote_the_value() {
+        let error = serde_json::from_str::<u32>("\"hunter2\"").unwrap_err();
+        assert!(error.to_string().contains("hunter2"), "{error}");
+        assert_eq!(without_content(&error), "Data error at line 1, column 9");
+    }
 }

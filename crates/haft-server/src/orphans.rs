@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::app::{App, store_failed};
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ErrorCode, without_content};
 use crate::live::{LiveRun, stored_event};
 use crate::stream::WireEvent;
 use crate::wire::{ResponseError, ResponseResource, ResponseStatus};
@@ -71,7 +71,8 @@ async fn fail(
     let mut resource = match resource {
         Ok(resource) => resource,
         Err(error) => {
-            tracing::error!(%error, id = orphan.id, "a stored response cannot be read");
+            let error = without_content(&error);
+            tracing::error!(error, id = orphan.id, "a stored response cannot be read");
             return Ok(Vec::new());
         }
     };

@@ -11,7 +11,7 @@ use crate::access::{Pass, RunPermit};
 use crate::app::{App, Caller, store_failed};
 use crate::context::{Remembered, chain_records};
 use crate::durable::{Asked, Checkpoint, Durable};
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ErrorCode, without_content};
 use crate::history::is_mark;
 use crate::http::{Unadmitted, arrange, go_live, read};
 use crate::lifetime::stopped;
@@ -72,7 +72,8 @@ async fn resume(
     };
     let resource = serde_json::from_str::<ResponseResource>(orphan.resource.get());
     let resource = resource.map_err(|error| {
-        tracing::error!(%error, id = orphan.id, "a stored response cannot be read");
+        let error = without_content(&error);
+        tracing::error!(error, id = orphan.id, "a stored response cannot be read");
         stopped()
     })?;
     let (mut job, has_log) = plan_again(app, owner, orphan, &asked).await?;

@@ -137,8 +137,8 @@ pub(super) struct RetentionTable {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LogTable {
-    /// What is logged, on standard error: a level, or a filter by the parts that log. The variable
-    /// `HAFT_LOG` wins.
+    /// What is logged, on standard error: a level, or a filter by module. The variable `HAFT_LOG` wins.
+    /// Prompts, arguments, results and keys are never logged; of other libraries at most warnings are.
     pub(super) level: Option<String>,
     /// How its lines are written.
     pub(super) format: Option<LogFormat>,

@@ -14,7 +14,7 @@ use super::file::{FileConfig, OtlpTable};
 use super::keys::unset_variable;
 
 /// What is logged where nobody says anything.
-const USUAL_FILTER: &str = "warn,haft=info,rmcp=off";
+const USUAL_FILTER: &str = "warn,haft=info";
 
 /// What to write for a filter that is none.
 pub(crate) const FILTER_REMEDY: &str =

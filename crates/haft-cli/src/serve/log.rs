@@ -2,7 +2,11 @@
 
 use std::io;
 
+use tracing::{Level, Metadata};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::{Complaint, FILTER_REMEDY, LogFormat, Place, Watching};
 
@@ -24,19 +28,35 @@ pub(crate) fn start(said: Option<EnvFilter>, config: &Watching) {
         .with_env_filter(filter)
         .with_writer(io::stderr)
         .with_ansi(false);
-    // One that is there already was set up by somebody who knows better.
+    let content_free = filter_fn(may_be_logged);
+    // A subscriber that is already installed stays.
     let _ = match config.log_format {
-        LogFormat::Text => log.compact().try_init(),
+        LogFormat::Text => log.compact().finish().with(content_free).try_init(),
         LogFormat::Json => log
             .json()
             .flatten_event(true)
             .with_current_span(true)
             .with_span_list(false)
+            .finish()
+            .with(content_free)
             .try_init(),
     };
     for note in &config.notes {
         tracing::warn!("{note}");
     }
+}
+
+/// Whether an event or span may be logged at all, whatever the filter asks for. haft's own log lines hold
+/// no content and no secrets. Libraries log frames, headers and messages below `warn`, and rmcp logs whole
+/// messages even in warnings, so those are never written.
+fn may_be_logged(metadata: &Metadata<'_>) -> bool {
+    let target = metadata.target();
+    let krate = target.split("::").next().unwrap_or(target);
+    if krate == "haft" || krate.starts_with("haft_") {
+        return true;
+    }
+    // The more verbose level is the greater one.
+    krate != "rmcp" && *metadata.level() <= Level::WARN
 }
 
 fn filter(text: &str) -> Result<EnvFilter, Complaint> {

@@ -25,7 +25,8 @@ async fn program_i(files: impl Fn(&str) -> Vec<(&'static str, String)>) -> (Stri
     let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (*a, b.as_str())).collect();
     let folder = folder(&files);
     let mut command = haft(folder.path(), &["run", "app.conc"]);
-    command.env("DESK_KEY", "sk-desk");
+    // Standard error stays empty: a script has no log, whatever the filter says.
+    command.env("DESK_KEY", "sk-desk").env("HAFT_LOG", "trace");
     let (code, out, aside) = tokio::task::spawn_blocking(move || told(command, ""))
         .await
         .unwrap();

@@ -75,14 +75,16 @@ impl LineClient {
     pub(crate) fn of_haft(folder: &Path, arguments: &[&str], can: Value) -> Self {
         let mut all = vec!["mcp", "serve"];
         all.extend(arguments);
-        Self::greeting(haft(folder, &all), can)
+        let mut command = haft(folder, &all);
+        command.stderr(Stdio::null());
+        Self::greeting(command, can)
     }
 
-    fn greeting(mut command: Command, can: Value) -> Self {
+    /// A command that serves MCP, greeted.
+    pub(crate) fn greeting(mut command: Command, can: Value) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let input = child.stdin.take();

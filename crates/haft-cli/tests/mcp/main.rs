@@ -17,6 +17,7 @@ mod commands;
 mod fake;
 mod http;
 mod kit;
+mod log;
 mod pinned;
 mod processes;
 mod prompted;

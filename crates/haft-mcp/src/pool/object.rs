@@ -237,7 +237,8 @@ impl HydratedTool for McpCall {
                     Ok(shown.output)
                 }
                 Err(error) => {
-                    tracing::warn!(server = %server.label(), tool = tool.tool.name, %error, "a call failed");
+                    let reason = error.for_log();
+                    tracing::warn!(server = %server.label(), tool = tool.tool.name, reason, "call failed");
                     let text = format!(
                         "MCP server `{}`: {}",
                         error.server,

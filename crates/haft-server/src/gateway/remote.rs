@@ -50,7 +50,8 @@ pub(super) async fn call(
         Ok(outcome) => Ok(with_unasked(passed_on(&outcome), asker.unasked())),
         Err(error) if matches!(*error.cause, Cause::Cancelled) => Err(BackendError::Cancelled),
         Err(error) => {
-            tracing::warn!(server = %server.label(), tool = tool.name, %error, "a call failed");
+            let reason = error.for_log();
+            tracing::warn!(server = %server.label(), tool = tool.name, reason, "call failed");
             let text = format!(
                 "MCP server `{}`: {}",
                 error.server,

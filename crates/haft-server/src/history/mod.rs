@@ -16,7 +16,7 @@ mod tests;
 
 use haft_core::{Item, StoredItem};
 
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ErrorCode, without_content};
 
 pub(crate) use check::{call_of, verify};
 pub(crate) use expand::{Expanded, expand};
@@ -100,7 +100,8 @@ impl Record {
     /// A stored item.
     pub(crate) fn stored(stored: &StoredItem) -> Result<Self, ApiError> {
         let item = serde_json::from_str(stored.json.get()).map_err(|error| {
-            tracing::error!(%error, id = stored.id, "a stored item cannot be read");
+            let error = without_content(&error);
+            tracing::error!(error, id = stored.id, "a stored item cannot be read");
             let message = format!("the stored item `{}` cannot be read", stored.id);
             ApiError::new(ErrorCode::ServerError, message)
         })?;

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{reply, websocket};
 use crate::app::{App, Caller, store_failed};
-use crate::error::ApiError;
+use crate::error::{ApiError, without_content};
 use crate::stream::Dialect;
 use crate::wire::{ItemsQuery, ResponseResource};
 
@@ -65,7 +65,8 @@ impl Listed {
             let read = serde_json::from_str::<ResponseResource>(listed.resource.get());
             let mut resource = read
                 .inspect_err(|error| {
-                    tracing::error!(%error, id = listed.id, "a stored response cannot be read");
+                    let error = without_content(error);
+                    tracing::error!(error, id = listed.id, "a stored response cannot be read");
                 })
                 .ok()?;
             resource.status = dialect.status(resource.status);

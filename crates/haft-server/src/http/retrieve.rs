@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::path::Ids;
 use super::{background, reply};
 use crate::app::{App, Caller, store_failed};
-use crate::error::{ApiError, ErrorCode};
+use crate::error::{ApiError, ErrorCode, without_content};
 use crate::stream::Dialect;
 use crate::wire::{Include, ItemsQuery, ListPage, ResponseResource, RetrieveQuery, visible_item};
 
@@ -23,7 +23,8 @@ pub(super) async fn load(
     let stored = app.store.response(owner, id).await.map_err(store_failed)?;
     let stored = stored.ok_or_else(|| not_found(id))?;
     let resource = serde_json::from_str(stored.resource.get()).map_err(|error| {
-        tracing::error!(%error, id, "a stored response cannot be read");
+        let error = without_content(&error);
+        tracing::error!(error, id, "a stored response cannot be read");
         let message = format!("the stored response `{id}` cannot be read");
         ApiError::new(ErrorCode::ServerError, message)
     })?;

@@ -51,7 +51,8 @@ impl Server {
         if error.may_have_happened() && !self.may_repeat(raw) {
             return Err(error);
         }
-        tracing::info!(server = %self.label(), tool = raw, %error, "the call is sent again");
+        let reason = error.for_log();
+        tracing::info!(server = %self.label(), tool = raw, reason, "call is sent again");
         connection = self.connection_unless(&options.cancel).await?;
         self.check_tool(raw).await?;
         connection.call_tool(raw, arguments, options).await
