@@ -323,9 +323,22 @@ pub trait Store: Send + Sync + 'static {
         item_id: &str,
     ) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Takes a word that there is only once: `true` for the first who comes with it, `false` for everybody
-    /// after him, for as long as there is the store.
-    fn take_once(&self, owner: &Owner, word: &str) -> BoxFuture<'_, Result<bool, StoreError>>;
+    /// Claims a key for ever, with a note on what it was claimed for: `true` for the first claim, `false`
+    /// for every later one, which changes nothing.
+    fn take_once(
+        &self,
+        owner: &Owner,
+        key: &str,
+        note: &str,
+    ) -> BoxFuture<'_, Result<bool, StoreError>>;
+
+    /// Those of the keys that are claimed, each with its note; none for a claim of a version that wrote
+    /// no notes.
+    fn taken(
+        &self,
+        owner: &Owner,
+        keys: Vec<String>,
+    ) -> BoxFuture<'_, Result<Vec<(String, Option<String>)>, StoreError>>;
 
     /// Removes what the retention lets go, at most `batch` records at a time so that nobody waits
     /// long.

@@ -49,7 +49,10 @@ pub(crate) fn timed_out(tool: &str, after: Duration) -> String {
 
 /// Not among the reference's texts: to say "not executed" of a call that was running would be false.
 pub(crate) fn stopped(tool: &str) -> String {
-    format!("Tool '{tool}' was stopped while it ran: the run was cancelled.")
+    format!(
+        "Tool '{tool}' was stopped while it ran: the run was cancelled. Whether it took effect is \
+         unknown: check before you call it again."
+    )
 }
 
 /// Nor this one: a call that may have had its effect must not be repeated as if it had not.

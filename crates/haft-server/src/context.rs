@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::app::{App, Caller, ConversationLock, store_failed};
 use crate::compaction::{Piece, Unfolding, unfold};
 use crate::error::{ApiError, ErrorCode};
-use crate::history::{Record, Unsaid, take_unsaid};
+use crate::history::{Claims, Record, Unsaid, take_unsaid};
 use crate::wire::{
     BoundedSchemas, CreateRequest, InputItem, RequestTool, RequestToolKind, Vocabulary,
 };
@@ -19,6 +19,8 @@ pub(crate) struct Context {
     pub(crate) input: Vec<Record>,
     /// All of it as the model is to know it: compactions are what they stand for.
     pub(crate) pieces: Vec<Piece>,
+    /// Approvals that earlier requests have used up.
+    pub(crate) claims: Claims,
     /// Held as long as the conversation is in use.
     pub(crate) lock: Option<ConversationLock>,
     /// Whether the request ends with a wish to be compacted.
@@ -45,6 +47,7 @@ impl App {
             inherited: Vec::new(),
             input: Vec::new(),
             pieces: Vec::new(),
+            claims: Claims::default(),
             lock: None,
             compacts_now: false,
         };
@@ -105,6 +108,8 @@ impl App {
             };
             unfold(all, &by)
         })?;
+        let records = context.pieces.iter().map(|piece| &piece.record);
+        context.claims = self.claims(&caller.owner, records).await?;
         Ok(context)
     }
 

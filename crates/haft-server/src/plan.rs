@@ -17,7 +17,7 @@ use crate::compaction::{Carried, Compaction, Halt, Piece, Writing};
 use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::estimate::{tokens_of, tokens_of_conversation, tokens_of_item, tokens_of_tools};
-use crate::history::{Expanded, Record, expand, not_found, verify};
+use crate::history::{Claims, Expanded, Record, expand, not_found, verify};
 use crate::mcp::{ListedServer, Listing, QuestionIds};
 use crate::stream::{HostedCall, Translation, Translator};
 use crate::toolkit::{Deferred, Ingredients, Search, Toolkit};
@@ -39,6 +39,8 @@ pub(crate) struct Plan {
     /// Hears what MCP servers say to calls.
     calls: Arc<CallLog>,
     takes_images: bool,
+    /// Approvals that earlier requests have used up.
+    claims: Claims,
     pub(crate) truncation: Truncation,
     pub(crate) cancel: Cancel,
     instructions: Option<String>,
@@ -95,7 +97,7 @@ impl Plan {
         let records = context.pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
         let takes_images = entry.model.capabilities().image_input;
-        let expanded = expand(&records, &*toolkit, takes_images)?;
+        let expanded = expand(&records, &*toolkit, takes_images, &context.claims)?;
         verify(&expanded.answered(), &records)?;
         // Where it is shared, there is nothing to load.
         if let Some(toolkit) = Arc::get_mut(&mut toolkit) {
@@ -157,6 +159,7 @@ impl Plan {
             queued: expanded.queued,
             calls,
             takes_images,
+            claims: context.claims.clone(),
             truncation: request.truncation,
             cancel: app.lifetime.run_signal(),
             instructions: request.instructions.clone(),
@@ -292,7 +295,7 @@ impl Plan {
     pub(crate) fn conversation_of(&self, pieces: &[Piece]) -> Result<Conversation, ApiError> {
         let records = pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
-        let expanded = expand(&records, &*self.toolkit, self.takes_images)?;
+        let expanded = expand(&records, &*self.toolkit, self.takes_images, &self.claims)?;
         Ok(expanded.items.into())
     }
 

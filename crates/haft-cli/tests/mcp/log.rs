@@ -108,12 +108,7 @@ fn server_and_gateway_log_no_content_at_any_level() {
         });
         let (status, answer) = request_with(&address, "POST", "/responses", "", &body.to_string());
         assert_eq!(status, 200, "{answer}");
-        for part in [
-            "62831853070",
-            "argument-marker",
-            "answer-marker",
-            "hunter2-token",
-        ] {
+        for part in ["62831853070", "argument-marker", "answer-marker"] {
             assert!(answer.contains(part), "{part} is missing: {answer}");
         }
         stop(server);

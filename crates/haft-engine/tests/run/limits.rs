@@ -375,7 +375,8 @@ async fn a_cancel_stops_a_running_tool_and_leaves_a_whole_history() {
     assert_eq!(
         texts(&outcome),
         [
-            "Tool 'sleep' was stopped while it ran: the run was cancelled.",
+            "Tool 'sleep' was stopped while it ran: the run was cancelled. Whether it took effect is unknown: \
+             check before you call it again.",
             "Not executed: cancelled."
         ]
     );

@@ -8,6 +8,7 @@ use haft_core::{
 use serde_json::{Map, Value, json};
 
 use super::check::call_of;
+use super::claims::{Claim, Claims, is_over};
 use super::marks::{CALL, TURN, UNSEEN, WRITTEN};
 use super::questions::{Fate, Questions};
 use super::searches::{found, names_in, searches};
@@ -68,12 +69,14 @@ pub(crate) fn expand(
     records: &[Record],
     names: &dyn ToolNames,
     takes_images: bool,
+    claims: &Claims,
 ) -> Result<Expanded, ApiError> {
     let outputs = records.iter().filter_map(|record| call_of(&record.item));
     let outputs = outputs.filter(|(_, is_output)| *is_output);
     let mut expansion = Expansion {
         records,
-        questions: Questions::of(records)?,
+        questions: Questions::of(records, claims)?,
+        claims,
         searches: searches(records),
         expanded: Expanded::default(),
         outputs: Vec::new(),
@@ -124,6 +127,7 @@ impl Expanded {
 struct Expansion<'n> {
     records: &'n [Record],
     questions: Questions,
+    claims: &'n Claims,
     /// The searches that ran here, each with the place of what it found.
     searches: HashMap<usize, usize>,
     expanded: Expanded,
@@ -337,15 +341,29 @@ impl Expansion<'_> {
                 Some(FunctionCallOutput::new(id.clone(), text).as_error())
             }
             Fate::Lost => Some(FunctionCallOutput::new(id.clone(), lost(&name)).as_error()),
-            Fate::Ran(at) => match self.records.get(*at).map(|ran| (ran, &ran.item)) {
-                Some((ran, Item::Other(members))) => {
-                    Some(self.output_of_call(id.clone(), ran, members))
+            Fate::Ran(at) => {
+                let ran = self.records.get(*at);
+                ran.map(|ran| self.output_of_approved(&id, &name, ran))
+            }
+            Fate::RanElsewhere => match self.claims.get(&id) {
+                Some(Claim::Ran { record, .. }) => {
+                    Some(self.output_of_approved(&id, &name, record))
                 }
                 _ => None,
             },
         };
         self.push_call(call(&id, &name, arguments), turn_of(members));
         self.outputs.extend(output);
+    }
+
+    /// What a model reads of an approved call that ran. One that was cut off has an unknown outcome.
+    fn output_of_approved(&self, id: &str, name: &str, record: &Record) -> FunctionCallOutput {
+        match &record.item {
+            Item::Other(members) if is_over(record) => {
+                self.output_of_call(id.to_owned(), record, members)
+            }
+            _ => FunctionCallOutput::new(id, lost(name)).as_error(),
+        }
     }
 
     /// What a model reads of a call that ran here.

@@ -4,6 +4,7 @@
 //! its turn the output. Names are those that the model knows. What no model reads is left out.
 
 mod check;
+mod claims;
 mod expand;
 mod marks;
 mod questions;
@@ -19,6 +20,7 @@ use haft_core::{Item, StoredItem};
 use crate::error::{ApiError, ErrorCode, without_content};
 
 pub(crate) use check::{call_of, verify};
+pub(crate) use claims::Claims;
 pub(crate) use expand::{Expanded, expand};
 pub(crate) use marks::{CALL, DEFERRAL, FOUND, TURN, UNSEEN, WRITTEN, is_mark};
 pub(crate) use questions::not_found;

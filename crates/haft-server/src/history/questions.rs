@@ -9,6 +9,7 @@ use haft_core::{Item, Role};
 use serde_json::{Map, Value};
 
 use super::Record;
+use super::claims::{Claim, Claims};
 use crate::error::{ApiError, ErrorCode};
 
 /// What became of a question.
@@ -27,6 +28,8 @@ pub(crate) enum Fate {
     Ran(usize),
     /// Yes, but nothing tells what came of it.
     Lost,
+    /// The call ran in a response outside this context; the claim holds its record.
+    RanElsewhere,
 }
 
 /// The questions of a context.
@@ -47,8 +50,9 @@ enum Said {
 }
 
 impl Questions {
-    /// Follows a context from its beginning. An answer to what was not asked is an error.
-    pub(crate) fn of(records: &[Record]) -> Result<Self, ApiError> {
+    /// Follows a context from its beginning. An answer to what was not asked is an error. An approval that
+    /// an earlier request has used up counts, although the context does not hold it.
+    pub(crate) fn of(records: &[Record], claims: &Claims) -> Result<Self, ApiError> {
         let mut questions = Self::default();
         for (at, record) in records.iter().enumerate() {
             questions.take(at, record)?;
@@ -63,6 +67,16 @@ impl Questions {
                 None => Fate::Open,
             };
             questions.fates.insert(id, fate);
+        }
+        for (id, fate) in &mut questions.fates {
+            if !matches!(fate, Fate::Open | Fate::Refused(_) | Fate::Lost) {
+                continue;
+            }
+            match claims.get(id) {
+                Some(Claim::Ran { .. }) => *fate = Fate::RanElsewhere,
+                Some(Claim::OutcomeUnknown) => *fate = Fate::Lost,
+                Some(Claim::Refused) | None => {}
+            }
         }
         Ok(questions)
     }

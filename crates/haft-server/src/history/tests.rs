@@ -5,7 +5,7 @@
 use haft_core::Item;
 use serde_json::{Value, json};
 
-use super::{AsWritten, Expanded, Record, expand};
+use super::{AsWritten, Claims, Expanded, Record, expand};
 use crate::error::{ApiError, ErrorCode};
 
 /// A context: what is stored, then what the request brings.
@@ -25,7 +25,12 @@ fn records(stored: &[Value], sent: &[Value]) -> Vec<Record> {
 }
 
 fn read(stored: &[Value], sent: &[Value]) -> Result<Expanded, ApiError> {
-    expand(&records(stored, sent), &AsWritten, false)
+    expand(
+        &records(stored, sent),
+        &AsWritten,
+        false,
+        &Claims::default(),
+    )
 }
 
 /// In short: calls and outputs by their ids.

@@ -62,7 +62,7 @@ pub(super) async fn compact(
 fn check_calls(context: &Context) -> Result<(), ApiError> {
     let records = context.pieces.iter().map(|piece| piece.record.clone());
     let records: Vec<Record> = records.collect();
-    let conversation = expand(&records, &AsWritten, false)?.answered();
+    let conversation = expand(&records, &AsWritten, false, &context.claims)?.answered();
     match verify(&conversation, &records) {
         Err(error) if error.code != ErrorCode::MissingToolOutput => Err(error),
         _ => Ok(()),

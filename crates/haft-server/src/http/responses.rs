@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 
 use super::{background, body, counts, reply, sse};
 use crate::access::RunPermit;
-use crate::app::{App, Caller, ConversationLock, store_failed};
+use crate::app::{App, Caller, ConversationLock};
 use crate::compaction::Compaction;
 use crate::context::{Context, Remembered};
 use crate::drive::{Ended, Follower, Job, Place, Signal};
 use crate::durable::RunSoFar;
 use crate::error::{ApiError, ErrorCode};
-use crate::history::{Record, not_found};
+use crate::history::Record;
 use crate::mcp::Patience;
 use crate::plan::Plan;
 use crate::stream::{Dialect, Translator};
@@ -109,18 +109,16 @@ pub(crate) async fn prepare(
     Ok(unadmitted.admitted(permit))
 }
 
-/// Takes the questions that were answered, so that nothing is done twice, nor after a no. A no that is said
-/// again is still one.
+/// Claims the approval requests that this request answers, so that no call is executed twice or after a
+/// refusal.
 async fn take_answers(app: &App, caller: &Caller, job: &Unadmitted) -> Result<(), ApiError> {
+    let owner = &caller.owner;
     for id in job.context.iter().filter_map(refused_now) {
-        let taken = app.store.take_once(&caller.owner, id).await;
-        taken.map_err(store_failed)?;
+        app.claim_refusal(owner, id).await?;
     }
+    let response_id = &job.translator.resource().id;
     for (id, _) in &job.plan.opening.allowed {
-        let taken = app.store.take_once(&caller.owner, id).await;
-        if !taken.map_err(store_failed)? {
-            return Err(not_found(id, "input"));
-        }
+        app.claim_approval(owner, id, response_id).await?;
     }
     Ok(())
 }

@@ -12,6 +12,10 @@ const INTERNAL: i64 = -32603;
 const NOT_SENT: i64 = -32000;
 const TIMED_OUT: i64 = -32001;
 
+/// What is said of a call that was cancelled while its server worked on it.
+const INTERRUPTED: &str = "The call was cancelled while it ran. Whether it took effect is unknown: check \
+                           before you call it again.";
+
 /// What an item says about the end of a call.
 #[derive(Debug, PartialEq)]
 pub(crate) struct CallEnd {
@@ -70,6 +74,8 @@ fn of_failure(error: &McpError) -> Value {
         Cause::Status { status, .. } | Cause::Unauthorized { status, .. } => {
             json!({"type": "http_error", "code": status, "message": message})
         }
+        // Nobody heard the end of it.
+        Cause::Cancelled => protocol_error(NOT_SENT, INTERRUPTED),
         Cause::Idle { .. } | Cause::TimedOut { .. } => protocol_error(TIMED_OUT, &message),
         Cause::Unexpected(_) | Cause::InputRequired { .. } => protocol_error(INTERNAL, &message),
         _ => protocol_error(NOT_SENT, &message),

@@ -75,7 +75,8 @@ impl Store for TimedStore {
         fn chain(owner: &Owner, id: &str) -> Option<Vec<StoredResponse>>;
         fn delete_response(owner: &Owner, id: &str) -> bool;
         fn item(owner: &Owner, item_id: &str) -> Option<StoredItem>;
-        fn take_once(owner: &Owner, word: &str) -> bool;
+        fn take_once(owner: &Owner, key: &str, note: &str) -> bool;
+        fn taken(owner: &Owner, keys: Vec<String>) -> Vec<(String, Option<String>)>;
         fn unfinished() -> Vec<(Owner, StoredResponse)>;
         fn append_events(owner: &Owner, response_id: &str, events: Vec<StoredEvent>) -> ();
         fn events(

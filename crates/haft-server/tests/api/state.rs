@@ -590,8 +590,16 @@ impl Store for FullStore {
         Box::pin(std::future::ready(Err(no_space())))
     }
 
-    fn take_once(&self, _: &Owner, _: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        Box::pin(std::future::ready(Err(no_space())))
+    fn take_once(&self, _: &Owner, _: &str, _: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(async { Err(no_space()) })
+    }
+
+    fn taken(
+        &self,
+        owner: &Owner,
+        keys: Vec<String>,
+    ) -> BoxFuture<'_, Result<Vec<(String, Option<String>)>, StoreError>> {
+        self.0.taken(owner, keys)
     }
 
     fn checkpoint(

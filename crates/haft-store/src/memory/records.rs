@@ -1,6 +1,6 @@
 //! What is kept for one owner.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use haft_core::{StoredItem, StoredResponse};
@@ -13,8 +13,8 @@ pub(super) struct Records {
     /// How many responses, deleted ones included, continue the one of this id.
     pub(super) continuations: HashMap<String, usize>,
     pub(super) conversations: HashMap<String, ConversationRecord>,
-    /// What was done, and is not done again.
-    pub(super) taken: HashSet<String>,
+    /// Claimed keys, each with its note.
+    pub(super) taken: HashMap<String, String>,
     /// Items that anybody may see, by id and then by age.
     pub(super) visible: HashMap<String, BTreeMap<u64, Arc<StoredItem>>>,
 }

@@ -274,10 +274,34 @@ impl Store for MemoryStore {
         ready(Ok(is_deleted))
     }
 
-    fn take_once(&self, owner: &Owner, word: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+    fn take_once(
+        &self,
+        owner: &Owner,
+        key: &str,
+        note: &str,
+    ) -> BoxFuture<'_, Result<bool, StoreError>> {
         let mut state = self.state();
         let records = state.owners.entry(owner.clone()).or_default();
-        ready(Ok(records.taken.insert(word.to_owned())))
+        let is_free = !records.taken.contains_key(key);
+        if is_free {
+            records.taken.insert(key.to_owned(), note.to_owned());
+        }
+        ready(Ok(is_free))
+    }
+
+    fn taken(
+        &self,
+        owner: &Owner,
+        keys: Vec<String>,
+    ) -> BoxFuture<'_, Result<Vec<(String, Option<String>)>, StoreError>> {
+        let state = self.state();
+        let records = state.owners.get(owner);
+        let note = |key: &String| records.and_then(|records| records.taken.get(key)).cloned();
+        let taken = keys.into_iter().filter_map(|key| {
+            let note = note(&key)?;
+            Some((key, Some(note)))
+        });
+        ready(Ok(taken.collect()))
     }
 
     fn clean(

@@ -253,11 +253,28 @@ impl Store for SqliteStore {
         )
     }
 
-    fn take_once(&self, owner: &Owner, word: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let (owner, word) = (owner.clone(), word.to_owned());
+    fn take_once(
+        &self,
+        owner: &Owner,
+        key: &str,
+        note: &str,
+    ) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let (owner, key, note) = (owner.clone(), key.to_owned(), note.to_owned());
         Box::pin(
             self.writer
-                .write(move |connection| taken::take(connection, &owner, &word)),
+                .write(move |connection| taken::take(connection, &owner, &key, &note)),
+        )
+    }
+
+    fn taken(
+        &self,
+        owner: &Owner,
+        keys: Vec<String>,
+    ) -> BoxFuture<'_, Result<Vec<(String, Option<String>)>, StoreError>> {
+        let owner = owner.clone();
+        Box::pin(
+            self.readers
+                .read(move |connection| taken::list(connection, &owner, keys)),
         )
     }
 

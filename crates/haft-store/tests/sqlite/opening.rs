@@ -7,7 +7,7 @@ use haft_core::{Alongside, Store as _};
 use haft_store::{OpenError, SqliteStore};
 use rusqlite::Connection;
 
-use crate::common::{owner, response};
+use crate::common::{NEWEST, owner, response};
 
 fn refusal(path: &Path) -> String {
     SqliteStore::open(path).unwrap_err().to_string()
@@ -162,7 +162,7 @@ fn a_file_of_a_later_version_is_refused_with_both_versions() {
     assert_eq!(
         refusal(&path),
         format!(
-            "`{}` has version 7, but this haft knows only versions up to 3: use the newer haft \
+            "`{}` has version 7, but this haft knows only versions up to {NEWEST}: use the newer haft \
              that wrote it, or give the store another path",
             fs::canonicalize(&path).unwrap().display()
         )
@@ -177,7 +177,7 @@ fn an_empty_file_becomes_a_store() {
     drop(SqliteStore::open(&path).unwrap());
     let file = Connection::open(&path).unwrap();
     let number = |name| file.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    assert_eq!(number("user_version").unwrap(), 3);
+    assert_eq!(number("user_version").unwrap(), NEWEST);
     assert_eq!(number("application_id").unwrap(), 0x6861_6674);
     // Incremental: `clean` gives pages back.
     assert_eq!(number("auto_vacuum").unwrap(), 2);

@@ -8,7 +8,7 @@ use haft_core::{Alongside, Retention, Store as _, StoreError, StoredConversation
 use haft_store::{OpenError, SqliteStore};
 use rusqlite::Connection;
 
-use crate::common::{json, owner, response};
+use crate::common::{NEWEST, json, owner, response};
 use crate::reading::everything;
 
 fn refusal(path: &Path) -> String {
@@ -145,7 +145,7 @@ fn a_file_of_another_version_is_refused_and_stays_as_it_is() {
     assert_eq!(
         refusal(&path),
         format!(
-            "`{shown}` has version 0, but this haft reads only version 3: start its server once, \
+            "`{shown}` has version 0, but this haft reads only version {NEWEST}: start its server once, \
              which brings the file up to date, or use the older haft that wrote it"
         )
     );
@@ -157,13 +157,18 @@ fn a_file_of_another_version_is_refused_and_stays_as_it_is() {
     for (version, text) in [
         (
             1,
-            "has version 1, but this haft reads only version 3: start its server once, which \
-             brings the file up to date, or use the older haft that wrote it",
+            format!(
+                "has version 1, but this haft reads only version {NEWEST}: start its server once, \
+                 which brings the file up to date, or use the older haft that wrote it"
+            ),
         ),
         (
-            4,
-            "has version 4, but this haft knows only versions up to 3: use the newer haft that \
-             wrote it, or give the store another path",
+            NEWEST + 1,
+            format!(
+                "has version {}, but this haft knows only versions up to {NEWEST}: use the newer haft \
+                 that wrote it, or give the store another path",
+                NEWEST + 1
+            ),
         ),
     ] {
         let file = Connection::open(&path).unwrap();

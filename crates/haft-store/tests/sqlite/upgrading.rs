@@ -11,7 +11,7 @@ use haft_store::{OpenError, SqliteStore};
 use rusqlite::Connection;
 use serde_json::Value;
 
-use crate::common::{json, owner, response};
+use crate::common::{NEWEST, json, owner, response};
 use crate::reading::{OWNERS, everything};
 
 /// A file of version 1 that the code of version 1 wrote, and what that code read of it.
@@ -69,7 +69,7 @@ async fn a_file_of_version_1_is_found_as_it_was() {
     let store = SqliteStore::open(&path).unwrap();
     assert_eq!(everything(&store).await, read_by_version_1());
     drop(store);
-    assert_eq!(version(&path), 3);
+    assert_eq!(version(&path), NEWEST);
     let new = directory.path().join("new.db");
     drop(SqliteStore::open(&new).unwrap());
     let statistics = |line: &String| !line.contains("sqlite_stat");
@@ -196,7 +196,9 @@ fn a_file_of_a_later_version_stays_as_it_is() {
     let path = directory.path().join("haft.db");
     drop(SqliteStore::open(&path).unwrap());
     let later = Connection::open(&path).unwrap();
-    later.pragma_update(None, "user_version", 4).unwrap();
+    later
+        .pragma_update(None, "user_version", NEWEST + 1)
+        .unwrap();
     later
         .execute_batch("CREATE TABLE news (a); INSERT INTO news VALUES (1);")
         .unwrap();
@@ -217,9 +219,10 @@ fn a_file_of_a_later_version_stays_as_it_is() {
         assert_eq!(
             refused.to_string(),
             format!(
-                "`{}` has version 4, but this haft knows only versions up to 3: use the newer haft \
+                "`{}` has version {}, but this haft knows only versions up to {NEWEST}: use the newer haft \
                  that wrote it, or give the store another path",
-                fs::canonicalize(path).unwrap().display()
+                fs::canonicalize(path).unwrap().display(),
+                NEWEST + 1
             )
         );
         assert!(fs::read(path).unwrap() == before);
@@ -271,7 +274,7 @@ async fn a_killed_migration_leaves_a_whole_file() {
     let start = Instant::now();
     assert!(migrate_in_a_process(&path).status().unwrap().success());
     let took = start.elapsed();
-    assert_eq!(version(&path), 3);
+    assert_eq!(version(&path), NEWEST);
     let new = schema(&path);
     let (mut is_old, mut is_new) = (0, 0);
     // From the start of the process to its end.
@@ -289,12 +292,12 @@ async fn a_killed_migration_leaves_a_whole_file() {
                 is_old += 1;
                 assert_eq!(schema(&path), old);
             }
-            // Between two steps: the next start takes the other.
-            2 => is_new += 1,
-            3 => {
+            NEWEST => {
                 is_new += 1;
                 assert_eq!(schema(&path), new);
             }
+            // Between two steps: the next start takes the others.
+            2..NEWEST => is_new += 1,
             other => panic!("version {other}"),
         }
         let store = SqliteStore::open(&path).unwrap();
@@ -325,7 +328,7 @@ fn a_migration_that_fails_leaves_the_old_file() {
     file.execute_batch("DROP TRIGGER traces_removed").unwrap();
     drop(file);
     drop(SqliteStore::open(&path).unwrap());
-    assert_eq!(version(&path), 3);
+    assert_eq!(version(&path), NEWEST);
 }
 
 /// For the day on which version 3 is made: writes down what version 2 reads of a file, to be kept beside

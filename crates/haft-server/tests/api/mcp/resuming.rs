@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use haft_core::Item;
 use haft_models::ScriptedModel;
 use haft_models::testing::{Step, call, say};
 use serde_json::{Value, json};
@@ -175,4 +176,130 @@ async fn an_allowed_call_of_a_background_run_survives_the_process_as_far_as_anyb
     assert!(sent.verify().is_ok());
     assert_eq!(air.called(), ["wait"]);
     air.go_on();
+}
+
+/// A server on this folder, and its model.
+async fn serve_with(directory: &Path, air: &Fake, script: Vec<Step>) -> (Served, ScriptedModel) {
+    let model = ScriptedModel::new(script);
+    let mut setup = setup(model.clone(), &[air]).on_disk(directory);
+    setup.data_dir = Some(directory.to_owned());
+    (setup.serve().await, model)
+}
+
+/// The outputs of calls that the model was sent last.
+fn outputs(model: &ScriptedModel) -> Vec<String> {
+    let conversation = model.received().pop().unwrap().conversation;
+    let outputs = conversation.items().filter_map(|item| match item {
+        Item::FunctionCallOutput(output) => Some(output.output.to_text()),
+        _ => None,
+    });
+    outputs.collect()
+}
+
+fn assert_outcome_unknown(outputs: &[String]) {
+    assert_eq!(outputs.len(), 1, "{outputs:?}");
+    assert!(
+        outputs[0].contains("Whether it took effect is unknown"),
+        "{outputs:?}"
+    );
+}
+
+/// The message of the error that a repeated approval gets.
+async fn refused(served: &Served, body: Value) -> String {
+    let answer = served.post("/responses", body).await;
+    assert_eq!(answer.error().1, "approval_request_not_found");
+    answer.body["error"]["message"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn approved_call_of_a_killed_process_has_an_unknown_outcome_for_every_continuation() {
+    for is_stored in [true, false] {
+        let directory = tempfile::tempdir().unwrap();
+        let air = Fake::with(&["wait"]).await;
+        let served = serve(directory.path(), &air, vec![call("air__wait", json!({}))]).await;
+        let first = served
+            .create(json!({"input": "go", "tools": asking(&air)}))
+            .await;
+        let approval = json!({"input": yes(&first), "tools": asking(&air), "store": is_stored,
+            "previous_response_id": first["id"]});
+        let raw = Raw::post(&served, &approval).await;
+        air.waits().await;
+        // The process dies in the middle of the call.
+        let left = remains(directory.path());
+        let keys = "sealing-keys";
+        std::fs::copy(directory.path().join(keys), left.path().join(keys)).unwrap();
+
+        let (again, model) = serve_with(left.path(), &air, vec![say("careful")]).await;
+        let message = refused(&again, approval).await;
+        assert!(message.contains("outcome is unknown"), "{message}");
+        assert!(message.contains("may have taken effect"), "{message}");
+        let next = json!({"input": "and?", "tools": asking(&air),
+            "previous_response_id": first["id"]});
+        again.create(next).await;
+        assert_outcome_unknown(&outputs(&model));
+        assert_eq!(air.called(), ["wait"]);
+        air.go_on();
+        drop(raw);
+    }
+}
+
+#[tokio::test]
+async fn approved_call_whose_client_left_has_an_unknown_outcome_in_its_conversation() {
+    let directory = tempfile::tempdir().unwrap();
+    let air = Fake::with(&["wait"]).await;
+    let script = vec![call("air__wait", json!({})), say("careful"), say("careful")];
+    let (served, model) = serve_with(directory.path(), &air, script).await;
+    let conversation = served.post("/conversations", json!({})).await.ok();
+    let body = |input: Value| json!({"input": input, "tools": asking(&air), "conversation": conversation["id"]});
+    let first = served.create(body(json!("go"))).await;
+    let raw = Raw::post(&served, &body(yes(&first))).await;
+    air.waits().await;
+    drop(raw);
+    // The conversation is free again when the cancelled response is stored.
+    let mut second = served.post("/responses", body(json!("and?"))).await;
+    for _ in 0..200 {
+        if second.status == 200 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+        second = served.post("/responses", body(json!("and?"))).await;
+    }
+    second.ok();
+    assert_outcome_unknown(&outputs(&model));
+    // A refusal comes too late as well.
+    let mut no = yes(&first);
+    no[0]["approve"] = json!(false);
+    let branch = json!({"input": no, "tools": asking(&air), "previous_response_id": first["id"]});
+    served.create(branch).await;
+    assert_outcome_unknown(&outputs(&model));
+    assert_eq!(air.called(), ["wait"]);
+}
+
+#[tokio::test]
+async fn repeated_approval_of_a_finished_call_tells_its_result() {
+    let directory = tempfile::tempdir().unwrap();
+    let air = Fake::with(&["book"]).await;
+    let script = vec![
+        call("air__book", json!({"q": "oslo"})),
+        say("booked"),
+        say("as I said"),
+    ];
+    let (served, model) = serve_with(directory.path(), &air, script).await;
+    let first = served
+        .create(json!({"input": "go", "tools": asking(&air)}))
+        .await;
+    let approval = json!({"input": yes(&first), "tools": asking(&air),
+        "previous_response_id": first["id"]});
+    let second = served.create(approval.clone()).await;
+    // Its answer was lost on the way to the client.
+    let message = refused(&served, approval).await;
+    assert!(message.contains("book: oslo"), "{message}");
+    assert!(
+        message.contains(second["id"].as_str().unwrap()),
+        "{message}"
+    );
+    let next = json!({"input": "and?", "tools": asking(&air), "previous_response_id": first["id"]});
+    served.create(next).await;
+    assert_eq!(outputs(&model), ["book: oslo"]);
+    assert_eq!(air.called(), ["book"]);
 }

@@ -45,7 +45,8 @@ noted! {
     fn chain(owner: &Owner, id: &str) -> Option<Vec<StoredResponse>>;
     fn delete_response(owner: &Owner, id: &str) -> bool;
     fn item(owner: &Owner, id: &str) -> Option<StoredItem>;
-    fn take_once(owner: &Owner, word: &str) -> bool;
+    fn take_once(owner: &Owner, key: &str, note: &str) -> bool;
+    fn taken(owner: &Owner, keys: Vec<String>) -> Vec<(String, Option<String>)>;
     fn unfinished() -> Vec<(Owner, StoredResponse)>;
     fn append_events(owner: &Owner, id: &str, events: Vec<StoredEvent>) -> ();
     fn events(owner: &Owner, id: &str, after: Option<u64>, limit: usize) -> Vec<StoredEvent>;
