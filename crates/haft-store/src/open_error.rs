@@ -36,6 +36,24 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// The file has no content, although it had some.
+    #[error(
+        "`{path}` is empty, although it held data: restore it from a backup, or remove it with its \
+         `-wal` and `.lock` files to begin anew"
+    )]
+    Emptied {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is gone.
+    #[error(
+        "`{path}` is missing, although there was one: restore it from a backup, or remove \
+         `{path}.lock` to begin anew"
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is something else.
     #[error("`{path}` is not a SQLite database: move it away, or give the store another path")]
     NotADatabase {
@@ -81,8 +99,8 @@ pub enum OpenError {
     },
     /// The file is broken.
     #[error(
-        "`{path}` is damaged: {reason}; restore it from a backup, or move it and its `-wal` file \
-         away to begin anew"
+        "`{path}` is damaged: {reason}; restore it from a backup, or move it and its `-wal` and \
+         `.lock` files away to begin anew"
     )]
     Damaged {
         /// The file.

@@ -1,10 +1,12 @@
 //! A store in one SQLite file: one writer, some readers.
 
+mod backup;
 mod chains;
 mod claim;
 mod cleaning;
 mod connection;
 mod conversations;
+mod database_file;
 mod events;
 mod failure;
 mod items;
@@ -21,6 +23,7 @@ mod writer;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::OpenError;
@@ -28,14 +31,18 @@ use claim::Claim;
 use readers::Readers;
 use writer::Writer;
 
+pub use backup::{check_database, copy_database};
+pub use claim::DatabaseLock;
+
 /// A store in one SQLite file.
 ///
 /// All writes go through one thread, which takes what waits into one transaction, commits it, and
 /// acknowledges it then: many writers at a time cost hardly more than one. Reads go beside it, each on
 /// a thread of its own, and see everything that was acknowledged before they started.
 ///
-/// Only one store at a time can have the file open for writing; a lock on `<file>.lock` sees to that and
-/// ends with the process. Dropping the store waits until everything that was handed to it is on disk.
+/// Only one store at a time can have the file open for writing; locks on `<file>.lock` and on the file
+/// itself see to that and end with the process. A write is acknowledged only if the path still names the file
+/// that was opened: one that was removed, replaced or cut underneath makes every write fail. Dropping the store waits until everything that was handed to it is on disk.
 ///
 /// The methods need a tokio runtime with its timers enabled.
 pub struct SqliteStore {
@@ -100,15 +107,21 @@ impl SqliteStore {
         let claim = Claim::of(path)?;
         let path = claim.path().to_owned();
         let connection = connection::open_writer(&path, limits.busy_timeout)?;
-        let writer = Writer::start(connection, limits.queue, limits.wait).map_err(|error| {
-            OpenError::Failed {
-                path: path.clone(),
-                reason: format!("cannot start the writer: {error}"),
-            }
-        })?;
+        let failed = |what: &str, error: std::io::Error| OpenError::Failed {
+            path: path.clone(),
+            reason: format!("cannot {what}: {error}"),
+        };
+        claim
+            .mark()
+            .map_err(|error| failed("write the lock file", error))?;
+        let file = claim.file();
+        file.watch()
+            .map_err(|error| failed("start a thread", error))?;
+        let writer = Writer::start(connection, Arc::clone(file), limits)
+            .map_err(|error| failed("start the writer", error))?;
         tracing::debug!(path = %path.display(), "store opened");
         Ok(Self {
-            readers: Readers::new(&path, limits),
+            readers: Readers::new(&path, limits, Some(Arc::clone(file))),
             writer,
             path,
             check_wait: limits.wait,
@@ -143,7 +156,7 @@ impl SqliteStore {
         let path = Claim::none_on(path.as_ref())?;
         connection::check_for_reading(&path, limits.busy_timeout)?;
         Ok(Self {
-            readers: Readers::new(&path, limits),
+            readers: Readers::new(&path, limits, None),
             writer: Writer::missing(),
             path,
             check_wait: limits.wait,

@@ -8,6 +8,7 @@ use haft_core::StoreError;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
+use super::database_file::DatabaseFile;
 use super::failure::Outcome;
 use super::{Limits, connection};
 
@@ -22,16 +23,19 @@ struct Pool {
     path: PathBuf,
     busy_timeout: Duration,
     idle: Mutex<Vec<Connection>>,
+    /// The file that the store has open, which outlives the connections; none for those who only look.
+    file: Option<Arc<DatabaseFile>>,
 }
 
 impl Readers {
     /// Readers of this file.
-    pub(super) fn new(path: &Path, limits: Limits) -> Self {
+    pub(super) fn new(path: &Path, limits: Limits, file: Option<Arc<DatabaseFile>>) -> Self {
         Self {
             pool: Arc::new(Pool {
                 path: path.to_owned(),
                 busy_timeout: limits.busy_timeout,
                 idle: Mutex::new(Vec::new()),
+                file,
             }),
             places: Arc::new(Semaphore::new(limits.readers)),
             wait: limits.wait,
@@ -63,13 +67,21 @@ impl Pool {
     fn run<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T, StoreError> {
         let connection = match self.take() {
             Some(connection) => connection,
-            None => connection::open_reader(&self.path, self.busy_timeout)
-                .map_err(|error| StoreError::Failed(error.to_string()))?,
+            None => self.open()?,
         };
         let value = work(&connection);
         // Also after an error: the statements are reset and the transactions rolled back.
         self.put_back(connection);
         value.map_err(|failure| failure.0)
+    }
+
+    /// A new connection, to the file that the store has open and to no other of the same name.
+    fn open(&self) -> Result<Connection, StoreError> {
+        if let Some(file) = &self.file {
+            file.verify_names().map_err(StoreError::Failed)?;
+        }
+        connection::open_reader(&self.path, self.busy_timeout)
+            .map_err(|error| StoreError::Failed(error.to_string()))
     }
 
     fn take(&self) -> Option<Connection> {

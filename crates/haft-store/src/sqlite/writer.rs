@@ -5,6 +5,7 @@
 //! that fails leaves nothing behind and takes nobody with it.
 
 use std::io;
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use haft_core::StoreError;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
+use super::Limits;
+use super::database_file::DatabaseFile;
 use super::failure::{Failure, Outcome};
 use crate::refusals;
 
@@ -29,15 +32,24 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn start(connection: Connection, queue: usize, wait: Duration) -> io::Result<Self> {
-        let (jobs, waiting) = mpsc::channel(queue);
+    pub(super) fn start(
+        connection: Connection,
+        file: Arc<DatabaseFile>,
+        limits: Limits,
+    ) -> io::Result<Self> {
+        let (jobs, waiting) = mpsc::channel(limits.queue);
         let thread = thread::Builder::new()
             .name("haft-store".to_owned())
-            .spawn(move || run(&connection, waiting))?;
+            .spawn(move || {
+                run(&connection, &file, waiting);
+                // In this order: the file must outlive the connection.
+                drop(connection);
+                drop(file);
+            })?;
         Ok(Self {
             jobs: Some(jobs),
             thread: Some(thread),
-            wait,
+            wait: limits.wait,
             is_missing: false,
         })
     }
@@ -129,7 +141,7 @@ where
     }
 }
 
-fn run(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
+fn run(connection: &Connection, file: &DatabaseFile, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     while let Some(first) = waiting.blocking_recv() {
         let mut group = vec![first];
         while group.len() < GROUP
@@ -137,8 +149,9 @@ fn run(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
         {
             group.push(next);
         }
-        perform(connection, group);
+        perform(connection, file, group);
     }
+    file.closes();
     // The last one out moves the log into the file, so that a copy of the file alone is whole.
     let closing = connection
         .pragma_query(None, "optimize", |_| Ok(()))
@@ -148,7 +161,7 @@ fn run(connection: &Connection, mut waiting: mpsc::Receiver<Box<dyn Job>>) {
     }
 }
 
-fn perform(connection: &Connection, mut group: Vec<Box<dyn Job>>) {
+fn perform(connection: &Connection, file: &DatabaseFile, mut group: Vec<Box<dyn Job>>) {
     let outcomes = match together(connection, &mut group) {
         Ok(outcomes) => outcomes,
         // What takes the whole transaction with it, like a full disk, may be the fault of one.
@@ -159,7 +172,13 @@ fn perform(connection: &Connection, mut group: Vec<Box<dyn Job>>) {
             vec![Err(error); group.len()]
         }
     };
+    // SQLite commits to a file that has lost its name as well: nobody would find it again.
+    let lost = file.verify().err();
     for (job, outcome) in group.into_iter().zip(outcomes) {
+        let outcome = match &lost {
+            Some(reason) => Err(StoreError::Failed(reason.clone())),
+            None => outcome,
+        };
         if let Err(error) = &outcome {
             tracing::warn!(%error, "a write to the store failed");
         }

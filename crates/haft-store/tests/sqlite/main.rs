@@ -14,4 +14,5 @@ mod killing;
 mod opening;
 mod reading;
 mod reading_only;
+mod underneath;
 mod upgrading;
