@@ -1,5 +1,6 @@
 //! What the command line may say.
 
+mod backup;
 mod chat;
 mod concerto;
 mod help;
@@ -27,6 +28,8 @@ use self::value::at_least_one;
 use crate::config::{Age, Listen};
 use crate::terminal::Color;
 
+use self::backup::{BACKUP_HELP, RESTORE_HELP};
+pub(crate) use self::backup::{BackupArguments, RestoreArguments};
 pub(crate) use self::chat::ChatArguments;
 pub(crate) use self::concerto::{
     CheckArguments, CompileArguments, EVERYTHING, EmitForm, FmtArguments, LimitArguments,
@@ -96,6 +99,12 @@ pub(crate) enum Command {
     Init(InitArguments),
     /// Make, list and revoke the keys that clients of a server send
     Keys(KeysArguments),
+    /// Copy a server's data folder consistently, also while the server runs
+    #[command(after_help = BACKUP_HELP)]
+    Backup(BackupArguments),
+    /// Put a backup back into a data folder that no server uses
+    #[command(after_help = RESTORE_HELP)]
+    Restore(RestoreArguments),
     /// Talk to a model that may use tools: with the engine of this process, or with a server
     #[command(after_help = CHAT_HELP)]
     Chat(ChatArguments),

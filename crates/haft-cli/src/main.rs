@@ -2,6 +2,7 @@
 
 mod arguments;
 mod ask;
+mod backup;
 mod catalogue;
 mod chat;
 mod concerto;
@@ -98,6 +99,14 @@ fn perform(command: Command, color: Color) -> Result<ExitCode, Box<dyn Error>> {
         Command::Repl(arguments) => concerto(Concerto::Repl(arguments)),
         Command::Keys(arguments) => {
             keys::keys(arguments)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Backup(arguments) => {
+            backup::backup(&arguments)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Restore(arguments) => {
+            backup::restore(&arguments)?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Chat(arguments) => on_one_thread(chat::chat(&arguments, color)),

@@ -20,6 +20,8 @@ fn help_reads_well() {
         &["fmt"],
         &["repl"],
         &["init"],
+        &["backup"],
+        &["restore"],
         &["chat"],
         &["tools"],
         &["tools", "list"],

@@ -19,6 +19,7 @@ use haft::models::{Lookup, probe, process_environment};
 
 use self::choice::Choice;
 pub(crate) use self::prepare::data_dir;
+pub(crate) use self::server::STORE;
 use self::stop::Signals;
 use self::welcome::Welcome;
 use crate::arguments::ServeArguments;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket};
 
+use crate::backup::INCOMPLETE;
 use crate::config::Listen;
 use crate::failure::Failure;
 
@@ -21,9 +22,23 @@ const SEND_BUFFER: u32 = 128 * 1024;
 /// How many connections wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// The folder for data, made if it is not there and proven to be writable. What is in it is private:
-/// a new one is for its owner alone.
+/// The data folder of a server, made if it is not there and proven to be writable. One whose content is
+/// being exchanged is refused.
 pub(crate) fn data_dir(folder: &Path) -> Result<PathBuf, Failure> {
+    let folder = writable_dir(folder)?;
+    if folder.join(INCOMPLETE).exists() {
+        let message = format!(
+            "the restore of the data folder `{}` is incomplete",
+            folder.display()
+        );
+        return Err(Failure::mistake(message).remedy("run `haft restore` again"));
+    }
+    Ok(folder)
+}
+
+/// A folder that is made if it is not there and proven to be writable. What is in it is private: a new one
+/// is for its owner alone.
+pub(crate) fn writable_dir(folder: &Path) -> Result<PathBuf, Failure> {
     let refused = |error: &io::Error| {
         let shown = folder.display();
         let failure = Failure::new(format!(

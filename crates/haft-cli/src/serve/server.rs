@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::mcp::pool_of;
 
 /// The file in the data folder that keeps responses and conversations.
-const STORE: &str = "haft.db";
+pub(crate) const STORE: &str = "haft.db";
 
 /// A server that is ready to listen.
 pub(super) struct Ready {
@@ -48,7 +48,9 @@ pub(super) async fn build(
                 .remedy("stop that one, or give this one a folder of its own with `--data-dir`")
         }
         // It is no other the next time.
-        error @ OpenError::Newer { .. } => Failure::mistake(error.to_string()),
+        error @ (OpenError::Newer { .. }
+        | OpenError::Emptied { .. }
+        | OpenError::Missing { .. }) => Failure::mistake(error.to_string()),
         error => told(error),
     })?;
     let (catalog, names) = catalogue::hosted(config.search_files.clone(), data_dir)?;

@@ -13,6 +13,7 @@
 mod support;
 
 mod asked;
+mod backup;
 mod commands;
 mod fake;
 mod http;

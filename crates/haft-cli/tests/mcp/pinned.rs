@@ -6,7 +6,7 @@ use crate::kit::{configure, fake, folder, mcp, mcp_json};
 use crate::support::terminal::Terminal;
 
 /// A server that lists what the file `$LIST` holds, each time anew.
-const SERVER: &str = r#"
+pub(crate) const SERVER: &str = r#"
 while read -r line; do
     id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
     answer() { echo '{"jsonrpc":"2.0","id":'"$id"','"$1"'}'; }
