@@ -21,7 +21,7 @@ use crate::watch::WatchOptions;
 /// ```
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Whose words clients are answered in.
+    /// The dialect of responses to clients that do not name one.
     pub dialect: DialectChoice,
     /// What becomes of hosted tool types that nobody provides.
     pub unsupported_tools: UnsupportedTools,
@@ -90,16 +90,16 @@ impl Default for ServerOptions {
     }
 }
 
-/// Whose words clients are answered in, where they do not say.
+/// The dialect of responses to clients that send no `Haft-Dialect` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DialectChoice {
-    /// By what their headers give away.
+    /// `OpenAI`'s, unless the client is known to want the specification's.
     #[default]
     Auto,
-    /// The specification's.
+    /// That of the Open Responses specification.
     OpenResponses,
-    /// Those of `OpenAI`'s clients.
+    /// `OpenAI`'s.
     #[serde(rename = "openai")]
     OpenAi,
 }

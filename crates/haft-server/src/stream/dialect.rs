@@ -3,36 +3,35 @@
 use std::borrow::Cow;
 
 use axum::http::HeaderMap;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::wire::ResponseStatus;
 
-/// Whose words a client expects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// The event names, statuses and error shape that a client expects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// The specification's.
-    #[default]
+    /// Those of the Open Responses specification.
     OpenResponses,
-    /// Those of `OpenAI`'s clients.
+    /// Those of `OpenAI`'s API, which nearly all clients are written for.
     OpenAi,
 }
 
 impl Dialect {
-    /// The dialect that a client's headers give away.
+    /// The dialect for a client that does not name one: `OpenAI`'s, unless its headers show that it wants the
+    /// specification's. Typed clients such as async-openai and `LiteLLM` fail on names that `OpenAI` does not have.
     pub(crate) fn of_client(headers: &HeaderMap) -> Self {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        let agent = text("user-agent").unwrap_or_default();
-        let is_openai = headers.contains_key("x-stainless-lang")
-            || text("originator").is_some_and(|originator| originator.starts_with("codex"))
-            || agent.starts_with("OpenAI/")
-            || agent.starts_with("codex")
-            || agent.contains("ai-sdk/");
-        if is_openai {
-            Self::OpenAi
-        } else {
+        let agent = headers.get("user-agent");
+        let agent = agent.and_then(|value| value.to_str().ok());
+        // The official compliance suite (https://github.com/openresponses/openresponses, bin/compliance-test.ts)
+        // sends no header of its own: it calls Bun's `fetch` without an SDK. Its schema of events is a closed list
+        // without `response.reasoning_text.delta`. SDKs that run on Bun name themselves instead.
+        let is_compliance_suite = agent.is_some_and(|agent| agent.starts_with("Bun/"))
+            && !headers.contains_key("x-stainless-lang")
+            && !headers.contains_key("originator");
+        if is_compliance_suite {
             Self::OpenResponses
+        } else {
+            Self::OpenAi
         }
     }
 

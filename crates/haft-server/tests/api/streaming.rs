@@ -70,49 +70,41 @@ async fn a_silent_stream_gives_signs_of_life_between_frames() {
 }
 
 #[tokio::test]
-async fn the_dialect_follows_from_the_headers() {
+async fn unknown_clients_get_the_names_of_openai_and_others_what_they_ask_for() {
+    const OPENAI: &str = "response.reasoning_text.delta";
+    const SPECIFICATION: &str = "response.reasoning.delta";
     let served = Setup::of(ScriptedModel::new([think("hm").say("x").forever()]))
         .serve()
         .await;
-    let cases: [(&[(&str, &str)], &str); 12] = [
-        (&[], "response.reasoning.delta"),
-        (&[("user-agent", "curl/8")], "response.reasoning.delta"),
+    let cases: [(&[(&str, &str)], &str); 13] = [
+        (&[], OPENAI),
+        (&[("user-agent", "curl/8")], OPENAI),
+        (&[("user-agent", "node")], OPENAI),
+        (&[("user-agent", "litellm/1.80.0")], OPENAI),
+        (&[("x-stainless-lang", "python")], OPENAI),
+        (&[("originator", "codex_cli_rs")], OPENAI),
+        (&[("user-agent", "app ai-sdk/open-responses")], OPENAI),
+        // The official compliance suite, and SDKs on the same runtime.
+        (&[("user-agent", "Bun/1.3.1")], SPECIFICATION),
         (
-            &[("x-stainless-lang", "python")],
-            "response.reasoning_text.delta",
+            &[("user-agent", "Bun/1.3.1"), ("x-stainless-lang", "js")],
+            OPENAI,
         ),
         (
-            &[("originator", "codex_cli_rs")],
-            "response.reasoning_text.delta",
+            &[("user-agent", "ai-sdk/openai/3.0.1 runtime/bun/1.3.1")],
+            OPENAI,
         ),
-        (&[("originator", "other")], "response.reasoning.delta"),
-        (
-            &[("user-agent", "OpenAI/Python 3.49")],
-            "response.reasoning_text.delta",
-        ),
-        (&[("user-agent", "MyOpenAI/1")], "response.reasoning.delta"),
-        (
-            &[("user-agent", "codex_exec/1.0")],
-            "response.reasoning_text.delta",
-        ),
-        (
-            &[("user-agent", "app ai-sdk/open-responses")],
-            "response.reasoning_text.delta",
-        ),
-        (
-            &[("haft-dialect", "openai")],
-            "response.reasoning_text.delta",
-        ),
+        (&[("haft-dialect", "openai")], OPENAI),
         (
             &[
                 ("haft-dialect", "open-responses"),
                 ("x-stainless-lang", "js"),
             ],
-            "response.reasoning.delta",
+            SPECIFICATION,
         ),
         (
-            &[("haft-dialect", "openai"), ("user-agent", "curl/8")],
-            "response.reasoning_text.delta",
+            &[("haft-dialect", "openai"), ("user-agent", "Bun/1.3.1")],
+            OPENAI,
         ),
     ];
     for (headers, kind) in cases {

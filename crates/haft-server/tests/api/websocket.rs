@@ -557,10 +557,14 @@ async fn pings_are_answered() {
 
 #[tokio::test]
 async fn the_dialect_is_that_of_the_handshake() {
-    let (served, _) = serve([think("hm").say("x")]).await;
-    let header = [("user-agent", "codex_cli_rs/1.0")];
-    let mut socket = connect_with(&served, &header).await.unwrap();
+    let (served, _) = serve([think("hm").say("x").forever()]).await;
+    let mut socket = connect(&served).await;
     socket.create(json!({"input": "go"})).await;
     let turn = socket.turn().await;
     assert!(kinds(&turn).contains(&"response.reasoning_text.delta"));
+    let header = [("haft-dialect", "open-responses")];
+    let mut socket = connect_with(&served, &header).await.unwrap();
+    socket.create(json!({"input": "go"})).await;
+    let turn = socket.turn().await;
+    assert!(kinds(&turn).contains(&"response.reasoning.delta"));
 }

@@ -135,7 +135,7 @@ async fn a_mixed_turn_runs_ours_and_hands_out_theirs() {
     assert_eq!(runs.load(Ordering::SeqCst), 1);
     assert_eq!(item_types(&asked), ["haft:echo", "function_call"]);
     assert_eq!(asked["output"][0]["output"], "echo: a");
-    assert_eq!(asked["status"], "requires_action");
+    assert_eq!(asked["status"], "completed");
     let output = json!([{"type": "function_call_output", "call_id": "call_b", "output": "seen"}]);
     served
         .create(json!({"previous_response_id": asked["id"], "input": output, "tools": tools}))

@@ -71,17 +71,16 @@ async fn a_question_ends_the_response_and_nothing_was_called() {
         json!({"id": id, "type": "mcp_approval_request", "status": "completed",
             "server_label": "air", "name": "book", "arguments": r#"{"q": "oslo"}"#})
     );
-    assert_eq!(last(&events)["status"], "requires_action");
+    assert_eq!(last(&events)["status"], "completed");
     assert!(air.calls().is_empty());
-    // In the words of OpenAI's clients.
     let (air, served, _) = world([call("air__book", json!({}))]).await;
     let events = served
         .stream_with(
             json!({"input": "go", "tools": [asking(&air)]}),
-            &[("Haft-Dialect", "openai")],
+            &[("Haft-Dialect", "open-responses")],
         )
         .await;
-    assert_eq!(last(&events)["status"], "completed");
+    assert_eq!(last(&events)["status"], "requires_action");
 }
 
 #[tokio::test]
