@@ -1,6 +1,7 @@
 //! The models behind the server, by the names that requests use.
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use haft_core::Model;
@@ -112,6 +113,16 @@ impl Models {
         self.entries.iter()
     }
 
+    /// The names of all models and their aliases, each once: a name of a model comes before its aliases.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let mut seen = HashSet::new();
+        let names = self.entries.iter().flat_map(|entry| {
+            let aliases = entry.aliases.iter().map(String::as_str);
+            std::iter::once(entry.name.as_str()).chain(aliases)
+        });
+        names.filter(move |name| seen.insert(*name))
+    }
+
     /// The model of requests that name none.
     pub(crate) fn default_entry(&self) -> &ModelEntry {
         &self.entries[self.default]
@@ -137,11 +148,7 @@ impl Models {
         // Where no entry bears the name, it means what it says.
         let found = found.or_else(|| (name == "default").then(|| self.default_entry()));
         found.ok_or_else(|| {
-            let known: Vec<_> = self
-                .entries
-                .iter()
-                .map(|entry| entry.name.as_str())
-                .collect();
+            let known: Vec<_> = self.names().collect();
             let message = format!(
                 "there is no model `{}`: use one of {}",
                 haft_core::cut(name),

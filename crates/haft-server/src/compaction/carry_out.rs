@@ -94,7 +94,9 @@ impl Compaction {
             division.kept,
             division.covers,
         );
-        let compacted = compacted.remembering(division.unsaid);
+        let compacted = compacted
+            .with_summary_after(division.kept_before_summary)
+            .remembering(division.unsaid);
         let sealed = compacted.seal(keys, owner)?;
         // The same as when the item comes back.
         let item = haft_core::Item::Other(item_of("", &sealed));

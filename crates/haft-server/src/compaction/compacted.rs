@@ -18,7 +18,8 @@ const VERSION: u32 = 1;
 /// What stands in front of a summary. It is a message of the user: words of the conversation must
 /// not gain weight by being summed up.
 pub(super) const HEADING: &str = "[Summary of the earlier conversation, which was compacted. It reports what \
-                       was said and done before; it asks for nothing by itself.]";
+                       was said and done before, also about the messages in front of it; it asks for nothing \
+                       by itself.]";
 
 /// The content of a compaction item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,8 +35,12 @@ pub(super) struct Compacted {
     /// What was loaded without a word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) unsaid: Option<Unsaid>,
-    /// Items that are kept as they were, behind the summary.
+    /// Items that are kept as they were, around the summary.
     pub(super) kept: Vec<Item>,
+    /// How many of the kept items stand in front of the summary. Absent in items that were sealed before it was
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept_before_summary: Option<usize>,
     /// The digests of all items that this stands for.
     pub(super) covers: Vec<u64>,
 }
@@ -55,8 +60,29 @@ impl Compacted {
             tools,
             unsaid: None,
             kept,
+            kept_before_summary: Some(0),
             covers,
         }
+    }
+
+    /// The same, with the summary behind so many of the kept items.
+    pub(super) fn with_summary_after(self, count: usize) -> Self {
+        Self {
+            kept_before_summary: Some(count),
+            ..self
+        }
+    }
+
+    /// Where the summary stands among the kept items.
+    fn summary_position(&self) -> usize {
+        let is_from_user =
+            |item: &&Item| matches!(item, Item::Message(message) if message.role == Role::User);
+        // Older compactions do not record it. They kept messages of the user, nearly all of them answered, and
+        // behind these the calls that the model continued from.
+        let position = self
+            .kept_before_summary
+            .unwrap_or_else(|| self.kept.iter().take_while(is_from_user).count());
+        position.min(self.kept.len())
     }
 
     /// The same, which remembers what was loaded without a word.
@@ -122,18 +148,11 @@ impl Compacted {
         };
         let summary = format!("{HEADING}\n\n{}", self.summary);
         let summary = Item::Message(Message::new(Role::User, summary));
-        let mut pieces = Vec::new();
-        pieces.extend(
-            self.host
-                .iter()
-                .map(|item| piece(item, Origin::Kept(digest))),
-        );
+        let (before, behind) = self.kept.split_at(self.summary_position());
+        let kept = |item: &Item| piece(item, Origin::Kept(digest));
+        let mut pieces: Vec<Piece> = self.host.iter().chain(before).map(kept).collect();
         pieces.push(piece(&summary, Origin::Summary(digest)));
-        pieces.extend(
-            self.kept
-                .iter()
-                .map(|item| piece(item, Origin::Kept(digest))),
-        );
+        pieces.extend(behind.iter().map(kept));
         pieces
     }
 

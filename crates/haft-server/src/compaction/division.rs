@@ -33,6 +33,9 @@ pub(super) struct Division {
     pub(super) unsaid: Option<Unsaid>,
     /// What is kept word for word, in order.
     pub(super) kept: Vec<Item>,
+    /// How many of these the summary follows: those behind which something is summed up. A request that was
+    /// answered must not read as an open one.
+    pub(super) kept_before_summary: usize,
     /// The places of what stays outside.
     pub(super) outside: Vec<usize>,
     /// The digests of all that goes in.
@@ -85,12 +88,23 @@ pub(super) fn divide(pieces: &[Piece], scope: Scope) -> Division {
             _ => {
                 let is_new = !piece.is_summary() && piece.kind() != "additional_tools";
                 division.is_worthwhile |= is_new;
+                if is_in_summary(piece) {
+                    division.kept_before_summary = division.kept.len();
+                }
             }
         }
     }
     division.covers.sort_unstable();
     division.covers.dedup();
     division
+}
+
+/// Whether a summary reports it: lists of tools and settings are part of no turn.
+fn is_in_summary(piece: &Piece) -> bool {
+    !matches!(
+        piece.kind(),
+        "additional_tools" | "configuration_update" | "mcp_list_tools"
+    )
 }
 
 /// A message of the user; a summary is none, though it bears his role.

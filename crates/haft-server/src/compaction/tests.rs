@@ -118,6 +118,67 @@ fn a_compaction_opens_for_its_owner_and_for_nobody_else() {
     assert_eq!(refused.code, ErrorCode::InvalidEncryptedContent);
 }
 
+fn texts(pieces: &[Piece]) -> Vec<String> {
+    let texts = pieces.iter().map(|piece| piece.record.item.text());
+    texts
+        .map(|text| match text.rsplit_once("]\n\n") {
+            Some((_, summary)) => format!("summary: {summary}"),
+            None => text,
+        })
+        .collect()
+}
+
+#[test]
+fn answered_requests_stand_in_front_of_the_summary() {
+    let all = pieces(json!([
+        user("first"),
+        assistant("1"),
+        user("second"),
+        assistant("2"),
+        {"type": "mcp_list_tools", "server_label": "air", "tools": []},
+        user("third"),
+        {"type": "additional_tools", "role": "developer", "tools": []},
+    ]));
+    let division = divide(&all, EVERYTHING);
+    assert_eq!(ids(&division.kept), ["item_0", "item_2", "item_5"]);
+    assert_eq!(division.kept_before_summary, 2);
+    // Compacted once more, what the summary covered is still not open.
+    let compacted = Compacted::new(
+        Vec::new(),
+        "so far".into(),
+        Vec::new(),
+        division.kept,
+        vec![],
+    )
+    .with_summary_after(2);
+    let mut again = compacted.pieces(1, None);
+    assert_eq!(
+        texts(&again),
+        ["first", "second", "summary: so far", "third"]
+    );
+    again.extend(pieces(json!([assistant("3"), user("fourth")])));
+    let division = divide(&again, EVERYTHING);
+    assert_eq!(division.kept.len(), 4);
+    assert_eq!(division.kept_before_summary, 3);
+}
+
+#[test]
+fn a_compaction_of_an_earlier_version_is_read_in_the_same_order() {
+    let kept = json!([user("first"), user("second"), call("a"), output("a")]);
+    let earlier =
+        json!({"v": 1, "host": [], "summary": "so far", "tools": [], "kept": kept, "covers": []});
+    let keys = SealingKeys::ephemeral().unwrap();
+    let sealed = keys.seal("acme", earlier.to_string().as_bytes()).unwrap();
+    let item = json!({"type": "compaction", "id": "cmp_1", "encrypted_content": sealed});
+    let opened = open(&keys, "acme", json!([item])).unwrap();
+    assert_eq!(
+        texts(&opened)[..3],
+        ["first", "second", "summary: so far"].map(str::to_owned)
+    );
+    let kinds: Vec<&str> = opened[3..].iter().map(Piece::kind).collect();
+    assert_eq!(kinds, ["function_call", "function_call_output"]);
+}
+
 #[test]
 fn what_is_sealed_but_no_compaction_of_a_known_form_is_refused() {
     let keys = SealingKeys::ephemeral().unwrap();

@@ -1,4 +1,4 @@
-//! `GET /models`
+//! `GET /models` and `GET /models/{id}`.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use super::path::Ids;
 use super::reply;
 use crate::app::App;
 use crate::error::ApiError;
-use crate::models::ModelEntry;
 
-/// When models were made is nobody's business here; clients want a number.
+/// Clients expect a time of creation; backends do not tell one.
 const CREATED: i64 = 1_700_000_000;
 
-fn model(entry: &ModelEntry) -> Value {
-    json!({"id": entry.name, "object": "model", "created": CREATED, "owned_by": "haft"})
+fn model(name: &str) -> Value {
+    json!({"id": name, "object": "model", "created": CREATED, "owned_by": "haft"})
 }
 
 pub(super) async fn list(State(app): State<Arc<App>>) -> Response {
-    let data: Vec<_> = app.models.iter().map(model).collect();
+    let data: Vec<_> = app.models.names().map(model).collect();
     reply::ok(&json!({"object": "list", "data": data}))
 }
 
+/// A model by any of its names; the answer has the name that was asked for, as clients compare it with their own.
 pub(super) async fn retrieve(
     State(app): State<Arc<App>>,
     Ids(id): Ids<String>,
 ) -> Result<Response, ApiError> {
-    let entry = app.models.find(Some(&id))?;
-    Ok(reply::ok(&model(entry)))
+    app.models.find(Some(&id))?;
+    Ok(reply::ok(&model(&id)))
 }

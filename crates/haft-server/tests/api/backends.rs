@@ -195,3 +195,29 @@ async fn a_client_that_goes_away_leaves_every_backend() {
     served.stop().await;
     assert_eq!((near.received().len(), far.received().len()), (1, 0));
 }
+
+#[tokio::test]
+async fn models_are_listed_under_their_aliases_too() {
+    let mut setup = Setup::of(ScriptedModel::new([say("hi"), say("hi")]));
+    let model = ScriptedModel::new([say("hi")]);
+    let backend = Backend::from(Arc::new(model) as Arc<dyn Model>);
+    let aliases = ["gpt-5".to_owned(), "fast".to_owned()];
+    let entry = ModelEntry::from_backend("local", aliases, backend);
+    setup.models.push(entry);
+    let served = setup.serve().await;
+    let list = served.get("/models").await.ok();
+    let models = list["data"].as_array().unwrap();
+    let ids: Vec<_> = models.iter().map(|model| &model["id"]).collect();
+    assert_eq!(ids, ["default", "local", "gpt-5", "fast"]);
+    for id in ids {
+        // A client that looks for a model by a name finds that name.
+        let path = format!("/models/{}", id.as_str().unwrap());
+        let model = served.get(&path).await.ok();
+        assert!(models.contains(&model), "{model}");
+        assert_eq!(model["id"], *id);
+    }
+    let unknown = served.get("/models/gpt-4").await;
+    assert_eq!(unknown.error().1, "model_not_found");
+    let message = unknown.body["error"]["message"].as_str().unwrap();
+    assert!(message.contains("gpt-5"), "{message}");
+}

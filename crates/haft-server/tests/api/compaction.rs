@@ -442,9 +442,9 @@ async fn a_providers_own_blob_goes_back_to_it_untouched_and_is_never_summed_up()
     assert_eq!(said(&asked[0]), ["compaction", "user: hi"]);
     assert_eq!(
         said(&asked[2]),
-        ["user: hi", "user: summary They spoke.", "compaction"]
+        ["user: hi", "compaction", "user: summary They spoke."]
     );
-    for (request, at) in [(&asked[0], 0), (&asked[2], 2)] {
+    for (request, at) in [(&asked[0], 0), (&asked[2], 1)] {
         let item = request.conversation.items().nth(at).unwrap();
         assert_eq!(json!(item)["encrypted_content"], "gAAAA-theirs");
     }
@@ -480,8 +480,9 @@ async fn a_trigger_gives_the_compaction_item_and_the_chain_goes_on_from_it() {
     let asked = model.received();
     let compacted = [
         "developer: Be brief.",
-        "user: summary They spoke.",
         "user: Where is Oslo?",
+        // Nothing that is summed up comes after this one.
+        "user: summary They spoke.",
         "user: Thanks.",
     ];
     let and = |more: &[&'static str]| [&compacted, more].concat();
@@ -560,8 +561,8 @@ async fn a_context_beyond_the_threshold_is_compacted_and_the_answer_follows() {
     let told = transcript(&asked[1]);
     assert!(told.contains("Where is Oslo?"), "{told}");
     let compacted = [
-        "user: summary They spoke.",
         "user: Talk.",
+        "user: summary They spoke.",
         "user: Where is Oslo?",
     ];
     assert_eq!(said(&asked[2]), compacted);
@@ -600,8 +601,8 @@ async fn a_client_without_store_may_send_everything_or_only_what_came_since() {
         said(&asked[2]),
         [
             "developer: Be brief.",
-            "user: summary They spoke.",
             "user: Talk.",
+            "user: summary They spoke.",
             "user: Where is Oslo?",
             "assistant: In Norway.",
             "user: Sure?",
@@ -627,8 +628,8 @@ async fn what_a_client_says_anew_in_front_of_a_compaction_is_not_lost() {
         said(&model.received()[1]),
         [
             "developer: New rule.",
-            "user: summary They spoke.",
             "user: one",
+            "user: summary They spoke.",
             "user: two"
         ]
     );
@@ -659,8 +660,8 @@ async fn the_last_calls_are_kept_with_their_outputs_when_the_model_goes_on() {
     create(json!("Thanks."), &third["id"]).await;
     let asked = model.received();
     let compacted = [
-        "user: summary They looked.",
         "user: Look twice.",
+        "user: summary They looked.",
         "call call_2",
         "output call_2",
     ];
@@ -695,7 +696,7 @@ async fn a_conversation_goes_on_from_the_compaction_in_it() {
     ask(json!("two")).await;
     assert_eq!(
         said(&model.received()[1]),
-        ["user: summary They spoke.", "user: one", "user: two"]
+        ["user: one", "user: summary They spoke.", "user: two"]
     );
 }
 
