@@ -1,10 +1,10 @@
 //! A server's list of tools as an item.
 
-use haft_core::Item;
+use haft_core::{Item, ToolDefinition};
 use haft_mcp::ToolDef;
 use serde_json::{Map, Value, json};
 
-use super::servers::ListedServer;
+use super::servers::{ListedServer, ToolSource};
 use crate::history::Record;
 
 /// The type of the items.
@@ -22,7 +22,7 @@ pub(crate) struct Listing {
 impl Listing {
     pub(crate) fn of(server: &ListedServer) -> Self {
         let outcome = match &server.tools {
-            Ok(tools) => Ok(tools.iter().map(|it| written(&it.tool)).collect()),
+            Ok(tools) => Ok(tools.iter().map(|it| written(&it.source)).collect()),
             Err(problem) => Err(problem.clone()),
         };
         Self {
@@ -86,7 +86,35 @@ impl Listing {
     }
 }
 
-fn written(tool: &ToolDef) -> Value {
+fn written(source: &ToolSource) -> Value {
+    match source {
+        ToolSource::Remote { tool, .. } => written_remote(tool),
+        ToolSource::Hosted(tool) => written_hosted(tool.definition()),
+    }
+}
+
+fn written_hosted(definition: &ToolDefinition) -> Value {
+    let said = definition.annotations();
+    let hints = [
+        ("readOnlyHint", said.read_only),
+        ("destructiveHint", said.destructive),
+        ("idempotentHint", said.idempotent),
+        ("openWorldHint", said.open_world),
+    ];
+    let hints = hints.into_iter().filter(|(_, is_set)| *is_set);
+    let hints = hints.map(|(key, is_set)| (key.to_owned(), is_set.into()));
+    let title = said.title.iter();
+    let title = title.map(|title| ("title".to_owned(), title.as_str().into()));
+    let annotations: Map<String, Value> = title.chain(hints).collect();
+    json!({
+        "name": definition.name().as_str(),
+        "description": definition.description(),
+        "input_schema": definition.parameters().cloned().unwrap_or_else(|| json!({})),
+        "annotations": (!annotations.is_empty()).then_some(annotations),
+    })
+}
+
+fn written_remote(tool: &ToolDef) -> Value {
     let hints = [
         ("readOnlyHint", tool.hints.read_only),
         ("destructiveHint", tool.hints.destructive),

@@ -13,4 +13,4 @@ mod servers;
 pub(crate) use call_end::{call_end, output_of};
 pub(crate) use listing::Listing;
 pub(crate) use question_ids::QuestionIds;
-pub(crate) use servers::{ListedServer, OfferedTool, Patience};
+pub(crate) use servers::{ListedServer, OfferedTool, Patience, ToolSource};

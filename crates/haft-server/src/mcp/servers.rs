@@ -1,17 +1,19 @@
 //! The servers of a request, each asked for its tools.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{join_all, try_join_all};
+use haft_core::ToolObject;
 use haft_mcp::{Guest, Label, NotAllowed, Server, ServerTools, SystemResolver, ToolDef};
 
 use crate::app::{App, Caller};
 use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
-use crate::toolkit::Search;
-use crate::wire::{CreateRequest, McpAddress, McpEntry, RequestTool, RequestToolKind};
+use crate::toolkit::{Search, hosted_tools};
+use crate::wire::{CreateRequest, McpAddress, McpEntry, OWN_LABEL, RequestTool, RequestToolKind};
 
 /// How many servers one request may name.
 const MAX_SERVERS: usize = 64;
@@ -47,15 +49,44 @@ pub(crate) struct ListedServer {
 /// A tool that the request may use.
 #[derive(Debug, Clone)]
 pub(crate) struct OfferedTool {
-    pub(crate) server: Arc<Server>,
-    pub(crate) tool: Arc<ToolDef>,
+    pub(crate) source: ToolSource,
     /// Whether a person is asked before each call.
     pub(crate) asks: bool,
+}
+
+/// Who executes an offered tool.
+#[derive(Clone)]
+pub(crate) enum ToolSource {
+    /// An MCP server.
+    Remote {
+        server: Arc<Server>,
+        tool: Arc<ToolDef>,
+    },
+    /// This process: a `haft:` tool that the request names by the label [`OWN_LABEL`].
+    Hosted(Arc<dyn ToolObject>),
+}
+
+impl ToolSource {
+    /// The tool's name at its server.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Remote { tool, .. } => &tool.name,
+            Self::Hosted(tool) => tool.definition().name().as_str(),
+        }
+    }
+}
+
+impl fmt::Debug for ToolSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ToolSource({})", self.name())
+    }
 }
 
 /// Where a server is to be found, or why it is not.
 enum Found {
     Server(Arc<Server>),
+    /// This server itself, with these tools.
+    Hosted(Vec<Arc<dyn ToolObject>>),
     Missing(String),
 }
 
@@ -101,6 +132,10 @@ impl App {
         entry: &McpEntry,
     ) -> Result<Found, ApiError> {
         let Some(address) = &entry.address else {
+            if entry.label == OWN_LABEL {
+                let tools = hosted_tools(&self.catalog.snapshot(), &caller.owner).collect();
+                return Ok(Found::Hosted(tools));
+            }
             return match self.mcp.server(&entry.label) {
                 Some(server) => Ok(Found::Server(server)),
                 None => Err(unknown(param, &entry.label)),
@@ -188,6 +223,16 @@ async fn list(entry: &McpEntry, found: Found, limit: Duration) -> ListedServer {
     let mut shortfall = None;
     let tools = match found {
         Found::Missing(problem) => Err(problem),
+        Found::Hosted(tools) => {
+            let count = tools.len();
+            let offered = offered_hosted(entry, tools);
+            if offered.is_empty() {
+                shortfall = Some(format!(
+                    "`allowed_tools` admits none of the {count} tools of this server"
+                ));
+            }
+            Ok(offered)
+        }
         Found::Server(server) => match tokio::time::timeout(limit, server.tools()).await {
             Ok(Ok(tools)) => {
                 let offered = offered(entry, &server, &tools);
@@ -231,11 +276,30 @@ fn offered(entry: &McpEntry, server: &Arc<Server>, tools: &ServerTools) -> Vec<O
             // The operator's word may be made stricter, never weaker.
             None => server.needs_approval(tool) || wish == Some(true),
         };
-        Some(OfferedTool {
+        let source = ToolSource::Remote {
             server: Arc::clone(server),
             tool: Arc::clone(tool),
-            asks,
-        })
+        };
+        Some(OfferedTool { source, asks })
+    });
+    tools.collect()
+}
+
+/// Those of this server's own tools that an entry admits.
+fn offered_hosted(entry: &McpEntry, tools: Vec<Arc<dyn ToolObject>>) -> Vec<OfferedTool> {
+    let tools = tools.into_iter().filter_map(|tool| {
+        let definition = tool.definition();
+        let name = definition.name().as_str();
+        let is_read_only = definition.annotations().read_only;
+        let is_allowed = entry.allowed.as_ref();
+        if !is_allowed.is_none_or(|filter| filter.admits(name, is_read_only)) {
+            return None;
+        }
+        // The definition itself says whether the operator wants a person to be asked; a request may only add to that.
+        let wish = entry.approval.as_ref();
+        let asks = wish.is_some_and(|wish| wish.asks(name, is_read_only));
+        let source = ToolSource::Hosted(tool);
+        Some(OfferedTool { source, asks })
     });
     tools.collect()
 }

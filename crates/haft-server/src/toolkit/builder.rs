@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::deferral::{Declared, Deferral, Origin, Search, Within};
 use super::names::{Identity, Names};
-use super::{Ingredients, ServerState, UnsupportedTools, WireName};
+use super::{Ingredients, ServerState, UnsupportedTools, WireName, freeform};
 use crate::error::{ApiError, ErrorCode};
 use crate::mcp::ListedServer;
 use crate::stream::Shown;
@@ -299,16 +299,9 @@ impl Builder {
             return Ok(());
         }
         let definition = ToolDefinition::builder(&backend)
-            .foreign_description(custom_description(custom))
+            .foreign_description(freeform::description(custom))
             .annotations(self.note(&backend, tool, within, wish, origin))
-            .parameters(json!({
-                "type": "object",
-                "properties": {
-                    "input": {"type": "string", "description": "The whole input, as plain text."},
-                },
-                "required": ["input"],
-                "additionalProperties": false,
-            }))
+            .parameters(freeform::parameters())
             .build()
             .map_err(|error| {
                 ApiError::new(ErrorCode::InvalidValue, error.to_string()).at(&*tool.param)
@@ -400,16 +393,6 @@ impl Builder {
         match self.tools.iter_mut().find(|(name, _)| *name == backend) {
             Some(earlier) => earlier.1 = tool,
             None => self.tools.push((backend, tool)),
-        }
-    }
-}
-
-fn custom_description(custom: &CustomTool) -> String {
-    let description = custom.description.clone().unwrap_or_default();
-    match &custom.grammar {
-        None => description,
-        Some((syntax, definition)) => {
-            format!("{description}\n\nThe input must follow this grammar ({syntax}):\n{definition}")
         }
     }
 }

@@ -107,7 +107,18 @@ impl Builder {
     }
 }
 
-/// The tools that an owner may see, each as it is for him.
+/// The tools of type `haft:NAME` that an owner may use.
+pub(crate) fn hosted_tools(
+    snapshot: &Snapshot,
+    owner: &Owner,
+) -> impl Iterator<Item = Arc<dyn ToolObject>> {
+    visible(snapshot, owner).filter(|tool| {
+        let kind = tool.definition().kind();
+        tool.runs_here() && !matches!(kind, ToolKind::Custom(_) | ToolKind::Mcp)
+    })
+}
+
+/// The tools that an owner may see, each as it is for that owner.
 fn visible(snapshot: &Snapshot, owner: &Owner) -> impl Iterator<Item = Arc<dyn ToolObject>> {
     snapshot
         .iter()

@@ -1,13 +1,17 @@
 //! Tools of MCP servers become tools of the engine.
 
-use haft_core::{Defer, ToolDefinition, ToolName, ToolObject, ToolRef};
+use std::sync::Arc;
+
+use haft_core::{Defer, DefinitionError, ToolDefinition, ToolName, ToolObject, ToolRef};
 use haft_mcp::McpTool;
+use serde_json::json;
 
 use super::builder::Builder;
 use super::deferral::{Declared, Origin, Search};
 use super::names::Identity;
+use super::renamed::annotated;
 use super::{ServerState, WireName};
-use crate::mcp::OfferedTool;
+use crate::mcp::{OfferedTool, ToolSource};
 use crate::stream::Shown;
 use crate::wire::{McpEntry, RequestTool};
 
@@ -66,20 +70,24 @@ impl Builder {
         if origin == Origin::Loaded {
             return self.deferral.load(&backend);
         }
-        let settings = offered.server.settings();
+        let settings = match &offered.source {
+            ToolSource::Remote { server, .. } => Some(server.settings()),
+            ToolSource::Hosted(_) => None,
+        };
+        let name = offered.source.name();
         if entry.defer_loading && self.waits_for_server(origin) {
             self.deferral.by_request.insert(backend.clone());
         }
         let is_mentioned = self.deferral.by_request.contains(&backend)
-            || settings.deferral(&offered.tool.name) == haft_mcp::Defer::Always;
+            || settings.is_some_and(|it| it.deferral(name) == haft_mcp::Defer::Always);
         if is_mentioned && self.search != Search::Client {
             let description = entry.description.as_deref();
-            let description = description.or(settings.description.as_deref());
+            let description = description.or(settings.and_then(|it| it.description.as_deref()));
             self.deferral.mention(&entry.label, description);
         }
         let declared = Declared::OfServer {
             entry: tool.echo.clone(),
-            name: offered.tool.name.clone(),
+            name: name.to_owned(),
         };
         self.deferral.declared.insert(backend, declared);
     }
@@ -91,7 +99,7 @@ impl Builder {
         offered: &OfferedTool,
         wish: Option<Defer>,
     ) -> Option<String> {
-        let raw = &offered.tool.name;
+        let raw = offered.source.name();
         let identity = Identity::mcp(label, raw);
         let backend = self.names.of(&identity);
         let is_own = self.tools.iter().any(|(name, _)| *name == backend);
@@ -105,19 +113,12 @@ impl Builder {
             );
             return None;
         }
-        let server = offered.server.clone();
-        let tool = McpTool::named(server, offered.tool.clone(), &ToolName::import(&backend));
-        let tool = match tool {
-            Ok(tool) if offered.asks => tool.asking(),
-            Ok(tool) => tool.unasked(),
+        let tool = match executable(offered, &backend, wish) {
+            Ok(tool) => tool,
             Err(error) => {
                 tracing::warn!(server = label, tool = raw, %error, "a tool is left out");
                 return None;
             }
-        };
-        let tool = match wish {
-            Some(defer) => tool.with_defer(defer),
-            None => tool,
         };
         self.names.take(identity);
         if self.may_ask(tool.definition()) {
@@ -125,14 +126,13 @@ impl Builder {
         }
         self.wire_names.push(WireName::Mcp {
             server_label: label.to_owned(),
-            name: raw.clone(),
+            name: raw.to_owned(),
             backend: backend.clone(),
         });
         let shown = Shown::Mcp {
             server_label: label.to_owned(),
-            name: raw.clone(),
+            name: raw.to_owned(),
         };
-        let tool: std::sync::Arc<dyn ToolObject> = std::sync::Arc::new(tool);
         self.put(backend.clone(), ToolRef::from(tool), shown);
         Some(backend)
     }
@@ -144,5 +144,37 @@ impl Builder {
         self.repairs
             || definition.no_schema_mode().is_some()
             || extra.get("x-needs-approval") == Some(&true.into())
+    }
+}
+
+/// An offered tool under the name that the model calls it by.
+fn executable(
+    offered: &OfferedTool,
+    name: &str,
+    defer: Option<Defer>,
+) -> Result<Arc<dyn ToolObject>, DefinitionError> {
+    match &offered.source {
+        ToolSource::Remote { server, tool } => {
+            let tool = McpTool::named(
+                Arc::clone(server),
+                Arc::clone(tool),
+                &ToolName::import(name),
+            )?;
+            let tool = if offered.asks {
+                tool.asking()
+            } else {
+                tool.unasked()
+            };
+            let tool = match defer {
+                Some(defer) => tool.with_defer(defer),
+                None => tool,
+            };
+            Ok(Arc::new(tool))
+        }
+        ToolSource::Hosted(tool) => {
+            let asks = offered.asks.then(|| ("x-needs-approval", json!(true)));
+            let defer = defer.map(|defer| ("defer", json!(defer)));
+            annotated(Arc::clone(tool), name, asks.into_iter().chain(defer))
+        }
     }
 }

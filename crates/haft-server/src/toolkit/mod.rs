@@ -4,6 +4,7 @@
 mod builder;
 mod choice;
 mod deferral;
+mod freeform;
 mod hosted;
 mod mcp;
 mod names;
@@ -23,12 +24,13 @@ use crate::error::{ApiError, ErrorCode};
 use crate::history::{ToolNames, Unsaid};
 use crate::mcp::ListedServer;
 use crate::stream::{HostedCall, Shown};
-use crate::wire::{RequestTool, RequestToolKind, WireChoice};
+use crate::wire::{OWN_LABEL, RequestTool, RequestToolKind, WireChoice};
 
 use builder::Builder;
 use choice::{Lowered, Offer, lower_choice};
 use deferral::Deferral;
 pub(crate) use deferral::{Declared, Search, definitions};
+pub(crate) use hosted::hosted_tools;
 use names::{Identity, Names};
 pub(crate) use renamed::of_type;
 
@@ -393,19 +395,30 @@ impl Toolkit {
         name: &str,
         arguments: &str,
     ) -> Option<HostedCall> {
-        let hosted = format!("{label}:{name}");
-        let shown = if self.servers.contains_key(label) {
+        let shown = if self.is_of_server(label, name) {
             Shown::Mcp {
                 server_label: label.to_owned(),
                 name: name.to_owned(),
             }
         } else {
-            let mut shown = self.shown.values();
-            shown
-                .find(|shown| matches!(shown, Shown::Hosted { item_type } if *item_type == hosted))?
-                .clone()
+            self.hosted_type(label, name)?.clone()
         };
         shown.hosted(arguments)
+    }
+
+    /// The tool of the type `label:name`, if the request has it.
+    fn hosted_type(&self, label: &str, name: &str) -> Option<&Shown> {
+        let hosted = format!("{label}:{name}");
+        let mut shown = self.shown.values();
+        shown.find(|shown| matches!(shown, Shown::Hosted { item_type } if *item_type == hosted))
+    }
+
+    /// Whether a call under these names is one of an `mcp` entry. Calls of hosted tools are asked about under the same
+    /// names.
+    fn is_of_server(&self, label: &str, name: &str) -> bool {
+        let is_it = |shown: &Shown| matches!(shown, Shown::Mcp { server_label, name: own } if server_label == label && own == name);
+        self.servers.contains_key(label)
+            && (self.hosted_type(label, name).is_none() || self.shown.values().any(is_it))
     }
 }
 
@@ -432,11 +445,9 @@ impl ToolNames for Toolkit {
     }
 
     fn mcp(&self, label: &str, name: &str) -> String {
-        let hosted = format!("{label}:{name}");
-        let is_it =
-            |shown: &Shown| matches!(shown, Shown::Hosted { item_type } if *item_type == hosted);
-        if label == "haft" || self.shown.values().any(is_it) {
-            return self.hosted(&hosted);
+        let is_hosted = label == OWN_LABEL || self.hosted_type(label, name).is_some();
+        if is_hosted && !self.is_of_server(label, name) {
+            return self.hosted(&format!("{label}:{name}"));
         }
         self.names.of(&Identity::mcp(label, name))
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use haft_core::{MAX_NAME_BYTES, ToolName};
 use haft_mcp::{Label, exposed_name, exposed_name_hashed};
 
-use crate::wire::{RequestTool, RequestToolKind};
+use crate::wire::{OWN_LABEL, RequestTool, RequestToolKind};
 
 /// What the model calls a client's search, unless a function of the client is called so.
 const SEARCH_NAME: &str = "tool_search";
@@ -45,7 +45,10 @@ impl Identity {
     fn plain(&self) -> String {
         let foreign = match self {
             Self::Mcp { label, name } => {
-                if let Ok(label) = Label::from_request(label) {
+                // No MCP server can have this server's own label, so its names need no hash.
+                if label != OWN_LABEL
+                    && let Ok(label) = Label::from_request(label)
+                {
                     let exposed = exposed_name(&label, name, MAX_NAME_BYTES);
                     return exposed.as_str().to_owned();
                 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use haft_core::{
-    CustomKind, HydratedTool, InstantiateError, Owner, OwnersTool, ToolDefinition, ToolKind,
-    ToolName, ToolObject, Validator,
+    CustomKind, DefinitionError, HydratedTool, InstantiateError, Owner, OwnersTool, ToolDefinition,
+    ToolKind, ToolName, ToolObject, Validator,
 };
 use serde_json::Value;
 
@@ -12,6 +12,21 @@ use serde_json::Value;
 pub(super) fn renamed(tool: Arc<dyn ToolObject>, name: &str) -> Arc<dyn ToolObject> {
     let definition = tool.definition().renamed(ToolName::import(name));
     redefined(tool, definition)
+}
+
+/// The same tool under another name, with these annotations in addition.
+pub(super) fn annotated<'a>(
+    tool: Arc<dyn ToolObject>,
+    name: &str,
+    annotations: impl IntoIterator<Item = (&'a str, Value)>,
+) -> Result<Arc<dyn ToolObject>, DefinitionError> {
+    let own = tool.definition();
+    let mut json = own.renamed(ToolName::import(name)).to_json();
+    for (key, value) in annotations {
+        json["annotations"][key] = value;
+    }
+    let definition = ToolDefinition::from_json(json)?.of_kind(own.kind().clone());
+    Ok(redefined(tool, definition))
 }
 
 /// The same tool, of a type with a slug.

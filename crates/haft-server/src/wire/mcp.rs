@@ -5,6 +5,10 @@ use std::fmt;
 
 use haft_mcp::{Secret, Url};
 
+/// The `server_label` that means this server itself: its hosted tools, for clients that cannot send the type
+/// `haft:clock` and the like. No MCP server can have it.
+pub(crate) const OWN_LABEL: &str = "haft";
+
 /// An entry of `tools` of type `mcp`.
 #[derive(Clone, PartialEq)]
 pub(crate) struct McpEntry {

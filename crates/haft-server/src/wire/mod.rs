@@ -13,7 +13,7 @@ mod visible;
 
 pub(crate) use ids::new_id;
 pub(crate) use list::{ListPage, unknown_after};
-pub(crate) use mcp::{McpAddress, McpEntry};
+pub(crate) use mcp::{McpAddress, McpEntry, OWN_LABEL};
 pub(crate) use query::{ItemsQuery, RetrieveQuery};
 pub(crate) use read::{BoundedSchemas, ConversationBody, Door, ItemsBody, Vocabulary, cut_secrets};
 pub(crate) use request::{

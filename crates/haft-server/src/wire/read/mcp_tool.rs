@@ -13,7 +13,7 @@ use super::Read;
 use super::fields::{Fields, invalid, wrong_type};
 use super::forms::{Flag, Form as _, ListOf, Name, Object, Text, Word};
 use crate::error::{ApiError, ErrorCode};
-use crate::wire::mcp::{ApprovalWish, McpAddress, McpEntry, ToolFilter};
+use crate::wire::mcp::{ApprovalWish, McpAddress, McpEntry, OWN_LABEL, ToolFilter};
 
 /// Reads an entry of type `mcp`. Gives what the response echoes of it, too.
 pub(super) fn read_mcp(config: Map<String, Value>, path: &str) -> Read<(McpEntry, Value)> {
@@ -28,9 +28,16 @@ pub(super) fn read_mcp(config: Map<String, Value>, path: &str) -> Read<(McpEntry
             .at(at));
         }
     }
-    let label = fields.need("server_label", label)?;
+    let label = fields.need("server_label", Name)?;
     let description = fields.get("server_description", Text)?;
     let url = fields.get("server_url", server_url)?;
+    if label == OWN_LABEL && url.is_some() {
+        let at = fields.at("server_label");
+        let message = format!(
+            "`{at}` is `{OWN_LABEL}`, which means this server itself: leave `server_url` out, or use another label"
+        );
+        return Err(invalid(&at, message));
+    }
     let bearer = fields.get("authorization", token)?;
     let headers = fields.get("headers", headers)?.unwrap_or_default();
     check_credentials(&fields, url.is_some(), bearer.is_some(), &headers)?;
@@ -65,15 +72,6 @@ pub(super) fn read_mcp(config: Map<String, Value>, path: &str) -> Read<(McpEntry
         is_found: false,
     };
     Ok((entry, echo))
-}
-
-fn label(value: Value, path: &str) -> Read<String> {
-    let label = Name.read(value, path)?;
-    if label == "haft" {
-        let message = format!("`{path}` is `haft`, which means this server itself: use another");
-        return Err(invalid(path, message));
-    }
-    Ok(label)
 }
 
 /// Credentials are for a server that the request brings along, and each is said once.

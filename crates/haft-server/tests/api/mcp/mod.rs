@@ -4,6 +4,7 @@ mod approvals;
 mod calls;
 mod forms;
 mod lists;
+mod own;
 mod resuming;
 mod searching;
 mod server;
