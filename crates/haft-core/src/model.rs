@@ -43,6 +43,12 @@ pub trait Model: Send + Sync + 'static {
         false
     }
 
+    /// The names of the given options that its provider has no member for, so that a request with them is
+    /// answered without: `verbosity`, `prompt_cache_key`. Those who accept options can then report them.
+    fn ignored_options(&self, _options: &ModelOptions) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// Sends one request. An error here means that nothing was answered; one inside the stream,
     /// that the answer broke off.
     ///
@@ -69,6 +75,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn reads_compaction(&self) -> bool {
         (**self).reads_compaction()
+    }
+
+    fn ignored_options(&self, options: &ModelOptions) -> Vec<&'static str> {
+        (**self).ignored_options(options)
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

@@ -1,8 +1,8 @@
 //! Anthropic's Messages API.
 
 use haft_core::{
-    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
-    UnsupportedContent,
+    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelOptions, ModelRequest,
+    ModelStream, UnsupportedContent,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -248,6 +248,10 @@ impl Model for Anthropic {
 
     fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
         anthropic::unsupported(item, &self.settings.capabilities)
+    }
+
+    fn ignored_options(&self, options: &ModelOptions) -> Vec<&'static str> {
+        anthropic::ignored(options, &self.settings)
     }
 
     fn send(&self, mut request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

@@ -1,8 +1,8 @@
 //! Ollama's own chat.
 
 use haft_core::{
-    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
-    Streaming, UnsupportedContent,
+    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelOptions, ModelRequest,
+    ModelStream, Streaming, UnsupportedContent,
 };
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use crate::frame::Lines;
 use crate::http::{Connection, Secret};
 use crate::lift::lifted;
 use crate::lift::ollama::OllamaLift;
-use crate::lower::ollama::{OllamaForm, request, tools, unsupported};
+use crate::lower::ollama::{OllamaForm, ignored, request, tools, unsupported};
 use crate::lower::tools::LeftOut;
 use crate::{CapabilityOverrides, ConfigError, Lookup};
 
@@ -210,6 +210,10 @@ impl Model for Ollama {
 
     fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
         unsupported(item, &self.capabilities())
+    }
+
+    fn ignored_options(&self, options: &ModelOptions) -> Vec<&'static str> {
+        ignored(options)
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

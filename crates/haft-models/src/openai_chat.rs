@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use haft_core::{
-    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
-    Streaming, UnsupportedContent,
+    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelOptions, ModelRequest,
+    ModelStream, Streaming, UnsupportedContent,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use crate::http::{Connection, Forwarded, Secret};
 use crate::lift::chat::{ChatLift, Recover};
 use crate::lift::{lifted, ready};
 use crate::lower::body::json;
-use crate::lower::chat::{ChatForm, request, tools, unsupported};
+use crate::lower::chat::{self, ChatForm, request, tools, unsupported};
 use crate::lower::schema::Profile;
 use crate::lower::tools::LeftOut;
 use crate::{CapabilityOverrides, ConfigError, Lookup};
@@ -237,6 +237,11 @@ impl OpenAiChat {
         self.quirks.server.unwrap_or(by_address)
     }
 
+    fn takes_openai_members(&self) -> bool {
+        let is_openai = self.server() == ChatServer::Openai;
+        self.quirks.openai_members.unwrap_or(is_openai)
+    }
+
     fn form(&self) -> ChatForm<'_> {
         let is_openai = self.server() == ChatServer::Openai;
         let new_name = self.quirks.max_completion_tokens.unwrap_or(is_openai);
@@ -250,7 +255,7 @@ impl OpenAiChat {
             } else {
                 "max_tokens"
             },
-            openai_members: self.quirks.openai_members.unwrap_or(is_openai),
+            openai_members: self.takes_openai_members(),
             profile: if is_openai {
                 Profile::Openai
             } else {
@@ -335,6 +340,10 @@ impl Model for OpenAiChat {
 
     fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
         unsupported(item, &self.capabilities())
+    }
+
+    fn ignored_options(&self, options: &ModelOptions) -> Vec<&'static str> {
+        chat::ignored(options, self.takes_openai_members())
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

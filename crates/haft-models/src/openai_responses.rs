@@ -1,8 +1,8 @@
 //! `OpenAI`'s Responses API, and servers that speak it.
 
 use haft_core::{
-    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelRequest, ModelStream,
-    UnsupportedContent,
+    BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelOptions, ModelRequest,
+    ModelStream, UnsupportedContent,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -223,6 +223,10 @@ impl Model for OpenAiResponses {
 
     fn reads_compaction(&self) -> bool {
         true
+    }
+
+    fn ignored_options(&self, options: &ModelOptions) -> Vec<&'static str> {
+        responses::ignored(options)
     }
 
     fn send(&self, mut request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

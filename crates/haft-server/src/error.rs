@@ -149,6 +149,8 @@ table! {
     InvalidValue => "invalid_value", BAD_REQUEST, "invalid_request";
     /// A field has a value that haft does not support.
     UnsupportedValue => "unsupported_value", BAD_REQUEST, "invalid_request";
+    /// A field that the API does not have.
+    UnknownParameter => "unknown_parameter", BAD_REQUEST, "invalid_request";
     /// A field cannot be used here.
     UnsupportedParameter => "unsupported_parameter", BAD_REQUEST, "invalid_request";
     /// A text is too long.

@@ -51,6 +51,8 @@ pub(crate) struct Plan {
     format: TextFormat,
     on_mismatch: OnMismatch,
     request_id: String,
+    /// The parameters of the request that have no effect, as paths.
+    pub(crate) ignored_parameters: Vec<String>,
     /// Hears which backends answer.
     pub(crate) witness: Witness,
 }
@@ -149,6 +151,7 @@ impl Plan {
         let resource = Box::new(resource);
         let translator = Translator::new(resource, translation);
         let witness = Witness::default();
+        let model_options = model_options(request);
         let plan = Box::new(Self {
             model: entry.pool.heard_by(witness.clone()),
             conversation,
@@ -165,7 +168,8 @@ impl Plan {
             instructions: request.instructions.clone(),
             toolkit,
             options: bounded(&app.options.loop_options, request),
-            model_options: model_options(request),
+            ignored_parameters: ignored_parameters(request, &*entry.model, &model_options),
+            model_options,
             is_parallel: request.parallel_tool_calls,
             format: request.text.format.clone(),
             on_mismatch,
@@ -505,6 +509,28 @@ pub(crate) fn model_options(request: &CreateRequest) -> ModelOptions {
         },
         ..ModelOptions::default()
     }
+}
+
+/// The parameters that have no effect: those that no model has, and those that this one does not have.
+fn ignored_parameters(
+    request: &CreateRequest,
+    model: &dyn Model,
+    options: &ModelOptions,
+) -> Vec<String> {
+    let has_count = request.top_logprobs.is_some_and(|count| count > 0);
+    let is_usual_tier = matches!(request.service_tier.as_deref(), Some("auto" | "default"));
+    let of_model = model.ignored_options(options).into_iter();
+    let of_model = of_model
+        .filter(|option| !(*option == "service_tier" && is_usual_tier))
+        .map(|option| match option {
+            "reasoning_effort" => "reasoning.effort",
+            "reasoning_summary" => "reasoning.summary",
+            "top_logprobs" if !has_count => "include[message.output_text.logprobs]",
+            "verbosity" => "text.verbosity",
+            option => option,
+        });
+    let of_model = of_model.map(str::to_owned);
+    request.ignored.iter().cloned().chain(of_model).collect()
 }
 
 /// Refuses content that the model cannot take: nothing is left out in silence.

@@ -16,7 +16,7 @@ use super::offer::offer;
 use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
 use super::turns::{self, Step, Turn, steps};
-use super::wishes::{JsonObject, instructions, leave_out};
+use super::wishes::{JsonObject, given, instructions, leave_out};
 use crate::lift::REASONING_FIELD;
 
 const TOOLS: ToolForm = ToolForm {
@@ -26,8 +26,8 @@ const TOOLS: ToolForm = ToolForm {
     write: write_tool,
 };
 
-/// The wishes that Ollama has no place for.
-const WITHOUT_PLACE: [&str; 5] = [
+/// The options that Ollama has no member for.
+const UNSUPPORTED: [&str; 5] = [
     "verbosity",
     "service_tier",
     "safety_identifier",
@@ -72,7 +72,7 @@ pub(crate) fn request(
         body.member("logprobs", true);
     }
     body.optional("top_logprobs", request.options.top_logprobs);
-    leave_out("ollama", &request.options, &WITHOUT_PLACE);
+    leave_out("ollama", &ignored(&request.options));
     body.optional(
         "think",
         request.options.reasoning_effort.as_deref().map(think),
@@ -84,6 +84,11 @@ pub(crate) fn request(
     // Pieces are the default here, so both are said.
     body.member("stream", request.options.stream == Streaming::Pieces);
     Ok((body.finish(), tools))
+}
+
+/// The options that Ollama is not sent.
+pub(crate) fn ignored(options: &ModelOptions) -> Vec<&'static str> {
+    given(options, &UNSUPPORTED)
 }
 
 /// The tools of a request as Ollama wants them.

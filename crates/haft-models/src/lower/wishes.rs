@@ -15,8 +15,8 @@
 //! ¹ only at `OpenAI`, or where the quirk `openai_members` says so: other servers refuse members
 //! that they do not know.
 //!
-//! A wish without a place is left out with a note in the log: it changes how an answer is written,
-//! not what was said. Whether the answer is a JSON object can be asked for in words everywhere, so it
+//! An option without a member is left out, with a note in the log, and named by `Model::ignored_options`: it
+//! changes how an answer is written, not what was said. Whether the answer is a JSON object can be asked for in words everywhere, so it
 //! is.
 
 use haft_core::{Capabilities, ModelOptions, ModelRequest};
@@ -74,21 +74,27 @@ pub(crate) fn instructions(request: &ModelRequest, json: JsonObject) -> Option<S
     }
 }
 
-/// Notes which of these wishes are given, for a provider that has no place for them.
-pub(crate) fn leave_out(provider: &str, options: &ModelOptions, wishes: &[&str]) {
-    for wish in wishes {
-        if is_given(options, wish) {
-            tracing::debug!(
-                provider,
-                wish,
-                "a wish is left out: the provider has no place for it"
-            );
-        }
+/// Logs which options are given that the provider has no member for.
+pub(crate) fn leave_out(provider: &str, ignored: &[&str]) {
+    for option in ignored {
+        tracing::debug!(
+            provider,
+            option,
+            "ignoring an option that the provider does not support"
+        );
     }
 }
 
-fn is_given(options: &ModelOptions, wish: &str) -> bool {
-    match wish {
+/// Those of the named options that are given.
+pub(crate) fn given(options: &ModelOptions, names: &[&'static str]) -> Vec<&'static str> {
+    let names = names.iter().copied();
+    names.filter(|name| is_given(options, name)).collect()
+}
+
+fn is_given(options: &ModelOptions, name: &str) -> bool {
+    match name {
+        "temperature" => options.temperature.is_some(),
+        "top_p" => options.top_p.is_some(),
         "presence_penalty" => options.presence_penalty.is_some(),
         "frequency_penalty" => options.frequency_penalty.is_some(),
         "top_logprobs" => options.top_logprobs.is_some(),

@@ -9,7 +9,7 @@ use futures_core::Stream;
 use futures_util::StreamExt as _;
 use haft_core::{
     BoxFuture, Capabilities, FinishReason, Item, Model, ModelError, ModelErrorKind, ModelEvent,
-    ModelRequest, ModelStream, UnsupportedContent,
+    ModelOptions, ModelRequest, ModelStream, UnsupportedContent,
 };
 
 use super::affinity::{self, Affinity};
@@ -218,6 +218,10 @@ impl Model for Pool {
         members.all(|member| member.model().reads_compaction())
     }
 
+    fn ignored_options(&self, options: &ModelOptions) -> Vec<&'static str> {
+        self.first().ignored_options(options)
+    }
+
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
         Box::pin(self.ask(request, None))
     }
@@ -248,6 +252,10 @@ impl Model for Witnessed {
 
     fn reads_compaction(&self) -> bool {
         self.pool.reads_compaction()
+    }
+
+    fn ignored_options(&self, options: &ModelOptions) -> Vec<&'static str> {
+        self.pool.ignored_options(options)
     }
 
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {

@@ -9,7 +9,7 @@ use axum::response::Response;
 use haft_core::Cancel;
 use serde_json::{Value, json};
 
-use super::{reply, responses};
+use super::{reply, responses, warning};
 use crate::app::{App, Caller, now};
 use crate::compaction::{Halt, Piece, Writing, compact_window, item_of};
 use crate::context::Context;
@@ -49,13 +49,16 @@ pub(super) async fn compact(
     })?;
     let mut output: Vec<Value> = outside.iter().filter_map(shown).collect();
     output.push(item_of(&new_id("cmp"), &sealed).into());
-    Ok(reply::ok(&json!({
+    let mut response = reply::ok(&json!({
         "id": new_id("resp"),
         "object": "response.compaction",
         "created_at": now(),
         "output": output,
         "usage": UsageBody::from(&usage),
-    })))
+    }));
+    warning::log(&request.ignored);
+    warning::report(&mut response, &[], &request.ignored);
+    Ok(response)
 }
 
 /// Outputs must belong to calls; a call that is still open is no mistake here.

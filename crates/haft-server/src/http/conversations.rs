@@ -5,11 +5,12 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, Request, State};
 use axum::response::Response;
 use haft_core::{Owner, StoredConversation, StoredItem};
+use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
 use super::path::Ids;
-use super::{body, reply};
+use super::{body, reply, warning};
 use crate::app::{App, Caller, now, store_failed};
 use crate::context::conversation_not_found;
 use crate::error::{ApiError, ErrorCode};
@@ -107,7 +108,15 @@ pub(super) async fn create(
             .append_items(&caller.owner, &conversation.id, items);
         added.await.map_err(store_failed)?;
     }
-    Ok(reply::ok(&shown(&conversation)))
+    Ok(answered(&shown(&conversation), &body.ignored))
+}
+
+/// A response that names the members of its request that had no effect.
+fn answered(value: &impl Serialize, ignored: &[String]) -> Response {
+    let mut response = reply::ok(value);
+    warning::log(ignored);
+    warning::report(&mut response, &[], ignored);
+    response
 }
 
 fn record(
@@ -143,7 +152,11 @@ pub(super) async fn update(
     request: Request,
 ) -> Result<Response, ApiError> {
     let body = body::read_json(request, &app).await?;
-    let body = read(&app, body, ConversationBody::read)?;
+    let mut body = read(&app, body, ConversationBody::read)?;
+    if !body.items.is_empty() {
+        // They are added at a path of their own.
+        body.ignored.push("items".to_owned());
+    }
     let metadata = body.metadata.ok_or_else(|| {
         ApiError::new(
             ErrorCode::MissingRequiredParameter,
@@ -155,7 +168,7 @@ pub(super) async fn update(
     let changed = record(known.id, known.created_at, &metadata)?;
     let put = app.store.put_conversation(&caller.owner, changed.clone());
     put.await.map_err(store_failed)?;
-    Ok(reply::ok(&shown(&changed)))
+    Ok(answered(&shown(&changed), &body.ignored))
 }
 
 /// `DELETE /conversations/{id}`
@@ -191,7 +204,7 @@ pub(super) async fn add(
     if !added.await.map_err(store_failed)? {
         return Err(conversation_not_found(&id));
     }
-    Ok(reply::ok(&ListPage::whole(&items, include)))
+    Ok(answered(&ListPage::whole(&items, include), &body.ignored))
 }
 
 /// `GET /conversations/{id}/items`

@@ -21,6 +21,7 @@ mod responses;
 mod retrieve;
 mod sse;
 mod trace;
+mod warning;
 mod websocket;
 
 use std::panic::AssertUnwindSafe;

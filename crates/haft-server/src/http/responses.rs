@@ -9,7 +9,7 @@ use bytes::Bytes;
 use haft_core::Item;
 use serde_json::{Value, json};
 
-use super::{background, body, counts, reply, sse};
+use super::{background, body, counts, reply, sse, warning};
 use crate::access::RunPermit;
 use crate::app::{App, Caller, ConversationLock};
 use crate::compaction::Compaction;
@@ -34,8 +34,11 @@ pub(super) async fn create(
     let job = prepare(&app, &caller, &request, None).await?;
     // Only what runs on by itself needs its body again.
     let body = request.background.then_some(body);
-    let warning = warning(&job);
     let deferred = job.plan.deferred_tools();
+    let (tool_types, parameters) = (
+        job.plan.ignored().to_vec(),
+        job.plan.ignored_parameters.clone(),
+    );
     let witness = job.plan.witness.clone();
     let mut response = if let Some(body) = body {
         Box::pin(background::start(app, &caller, &request, &body, job)).await?
@@ -48,9 +51,7 @@ pub(super) async fn create(
         let ended = finish(job.follow(&app, false)).await?;
         reply::ok(&dialected(ended.resource, caller.dialect))
     };
-    if let Some(warning) = warning {
-        response.headers_mut().insert("haft-warning", warning);
-    }
+    warning::report(&mut response, &tool_types, &parameters);
     if let Some(deferred) = deferred.and_then(|it| HeaderValue::try_from(it).ok()) {
         response
             .headers_mut()
@@ -106,6 +107,7 @@ pub(crate) async fn prepare(
             "deferred tools that the model has to search for"
         );
     }
+    warning::log(&unadmitted.plan.ignored_parameters);
     Ok(unadmitted.admitted(permit))
 }
 
@@ -271,14 +273,6 @@ pub(crate) fn dialected(
     resource
 }
 
-fn warning(job: &Job) -> Option<HeaderValue> {
-    let ignored = job.plan.ignored();
-    if ignored.is_empty() {
-        return None;
-    }
-    HeaderValue::from_str(&format!("ignored tool type {}", ignored.join(", "))).ok()
-}
-
 /// `POST /responses/input_tokens`: how much a request would send.
 pub(super) async fn input_tokens(
     State(app): State<Arc<App>>,
@@ -290,8 +284,11 @@ pub(super) async fn input_tokens(
     let context = app.context(&caller, &request, None).await?;
     let (plan, _, _) = plan(&app, &caller, &request, context, Patience::OfRequest).await?;
     let tokens = plan.input_tokens();
-    Ok(reply::ok(&json!({
+    let mut response = reply::ok(&json!({
         "object": "response.input_tokens",
         "input_tokens": tokens,
-    })))
+    }));
+    warning::log(&request.ignored);
+    warning::report(&mut response, plan.ignored(), &request.ignored);
+    Ok(response)
 }

@@ -46,6 +46,8 @@ pub(crate) struct CreateRequest {
     pub(crate) generate: bool,
     /// What the response shows of the fields that are kept in another form here.
     pub(crate) echo: RequestEcho,
+    /// The members that have no effect whichever model answers, as paths.
+    pub(crate) ignored: Vec<String>,
 }
 
 /// Fields as the client wrote them, or their defaults: `0` stays `0`, `0.0` stays `0.0`.

@@ -408,6 +408,9 @@ async fn others() -> Vec<Row> {
     };
     rows.push(row(&raw("{", "application/json").await));
     rows.push(row(&raw("{}", "text/plain").await));
+    rows.push(row(&served
+        .post("/responses", json!({"input": "x", "stop": "END"}))
+        .await));
     rows.push(row(&served.get("/nowhere").await));
     rows.push(row(&served.get("/responses/resp_x").await));
     let put = served.request("PUT", "/responses");
@@ -486,6 +489,7 @@ async fn every_row_is_provoked_or_has_a_reason() {
     let expected = [
         (400, "invalid_json", None),
         (415, "unsupported_content_type", None),
+        (400, "unknown_parameter", Some("stop")),
         (404, "route_not_found", None),
         (404, "response_not_found", None),
         (405, "method_not_allowed", None),

@@ -13,6 +13,7 @@ mod contexts;
 mod defects;
 mod errors;
 mod health;
+mod ignored;
 #[path = "../../src/stream/legal.rs"]
 mod legal;
 mod limits;

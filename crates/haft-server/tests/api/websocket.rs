@@ -20,7 +20,7 @@ use crate::tools::{echo, endless, soon};
 /// A client's end of a connection.
 pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
-async fn connect(served: &Served) -> Socket {
+pub(crate) async fn connect(served: &Served) -> Socket {
     connect_with(served, &[]).await.unwrap()
 }
 

@@ -14,14 +14,14 @@ mod turns;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft_core::{Capabilities, ModelError, ModelRequest, RenderKey, Streaming};
+use haft_core::{Capabilities, ModelError, ModelOptions, ModelRequest, RenderKey, Streaming};
 use serde_json::{Map, Value, json};
 
 use super::body::BodyWriter;
 use super::offer::{Choice, offer};
 use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
-use super::wishes::{JSON_ONLY, leave_out};
+use super::wishes::{JSON_ONLY, given, leave_out};
 use blocks::Block;
 use references::SEARCH_TOOL;
 use turns::Turns;
@@ -51,8 +51,8 @@ const FORM: ToolForm = ToolForm {
 /// Put at the end of a block, says that everything up to here is to be cached.
 const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
 
-/// The wishes that this API has no place for.
-const WITHOUT_PLACE: [&str; 6] = [
+/// The options that this API has no member for.
+const UNSUPPORTED: [&str; 6] = [
     "presence_penalty",
     "frequency_penalty",
     "top_logprobs",
@@ -130,7 +130,7 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
     );
     let user = options.safety_identifier.as_deref();
     body.optional("metadata", user.map(|user| json!({"user_id": user})));
-    leave_out("anthropic", options, &WITHOUT_PLACE);
+    leave_out("anthropic", &ignored(options, settings));
     body.optional(
         "output_config",
         (!output_config.is_empty()).then_some(output_config),
@@ -156,18 +156,33 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
     })
 }
 
+/// The options that are not sent.
+pub(crate) fn ignored(options: &ModelOptions, settings: &Settings) -> Vec<&'static str> {
+    let mut ignored = given(options, &UNSUPPORTED);
+    let tier = options.service_tier.as_deref();
+    if tier.is_some_and(|tier| service_tier(tier).is_none()) {
+        ignored.push("service_tier");
+    }
+    let effort = options.reasoning_effort.as_deref();
+    let thought = settings.thinking.lower(
+        effort,
+        false,
+        options.max_output_tokens,
+        settings.max_tokens,
+    );
+    // A model that thinks takes neither.
+    if thought.thinking.is_some() {
+        ignored.extend(given(options, &["temperature", "top_p"]));
+    }
+    ignored
+}
+
 /// How urgent it is, in this API's two words: what was paid for in advance may be used, or not.
 fn service_tier(tier: &str) -> Option<&'static str> {
     match tier {
         "auto" | "priority" => Some("auto"),
         "default" | "standard" | "standard_only" => Some("standard_only"),
-        tier => {
-            tracing::debug!(
-                tier,
-                "a service tier is left out: the provider does not know it"
-            );
-            None
-        }
+        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@ mod pieces;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft_core::{Capabilities, ModelError, ModelRequest, RenderKey, Streaming};
+use haft_core::{Capabilities, ModelError, ModelOptions, ModelRequest, RenderKey, Streaming};
 use serde_json::{Map, Value, json};
 
 use super::answer::answer_schema;
@@ -14,7 +14,7 @@ use super::offer::{Choice, offer};
 use super::schema::Profile;
 use super::tools::{RenderedTools, Shown, ToolForm, render_tools};
 use super::turns::{Step, Turn, steps};
-use super::wishes::{JsonObject, instructions, leave_out};
+use super::wishes::{JsonObject, given, instructions, leave_out};
 pub(crate) use pieces::unsupported;
 use pieces::{Piece, piece};
 pub(super) use pieces::{as_text, object_or_empty};
@@ -68,21 +68,13 @@ pub(crate) fn request(
     }
     body.optional("top_logprobs", options.top_logprobs);
     body.optional("reasoning_effort", options.reasoning_effort.as_deref());
-    let late = [
-        "verbosity",
-        "service_tier",
-        "safety_identifier",
-        "prompt_cache_key",
-    ];
     if form.openai_members {
         body.optional("verbosity", options.verbosity.as_deref());
         body.optional("service_tier", options.service_tier.as_deref());
         body.optional("safety_identifier", options.safety_identifier.as_deref());
         body.optional("prompt_cache_key", options.prompt_cache_key.as_deref());
-    } else {
-        leave_out("chat", options, &late);
     }
-    leave_out("chat", options, &["reasoning_summary"]);
+    leave_out("chat", &ignored(options, form.openai_members));
     if options.stream == Streaming::Pieces {
         body.member("stream", true);
         if form.stream_usage {
@@ -90,6 +82,21 @@ pub(crate) fn request(
         }
     }
     Ok((body.finish(), tools))
+}
+
+/// The options that a server is not sent; `openai_members` as in [`ChatForm`].
+pub(crate) fn ignored(options: &ModelOptions, openai_members: bool) -> Vec<&'static str> {
+    const LATE: [&str; 4] = [
+        "verbosity",
+        "service_tier",
+        "safety_identifier",
+        "prompt_cache_key",
+    ];
+    let mut ignored = given(options, &["reasoning_summary"]);
+    if !openai_members {
+        ignored.extend(given(options, &LATE));
+    }
+    ignored
 }
 
 /// The tools of a request as this server wants them.

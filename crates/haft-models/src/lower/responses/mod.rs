@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft_core::{
-    AllowedMode, AllowedTools, Capabilities, ForcedChoice, Loading, ModelError, ModelRequest,
-    RenderKey, Streaming, ToolChoice,
+    AllowedMode, AllowedTools, Capabilities, ForcedChoice, Loading, ModelError, ModelOptions,
+    ModelRequest, RenderKey, Streaming, ToolChoice,
 };
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ use super::body::BodyWriter;
 use super::offer::{Choice, offer};
 use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
-use super::wishes::{JsonObject, instructions, leave_out};
+use super::wishes::{JsonObject, given, instructions, leave_out};
 
 pub use items::ThoughtsBack;
 pub(crate) use items::unsupported;
@@ -86,6 +86,11 @@ pub(crate) fn tools(request: &ModelRequest, settings: &Settings) -> Arc<Rendered
     )
 }
 
+/// The options that this API has no member for.
+pub(crate) fn ignored(options: &ModelOptions) -> Vec<&'static str> {
+    given(options, &["presence_penalty", "frequency_penalty"])
+}
+
 /// Writes a request.
 pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lowered, ModelError> {
     let capabilities = &settings.capabilities;
@@ -121,11 +126,7 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
     body.optional("service_tier", options.service_tier.as_deref());
     body.optional("safety_identifier", options.safety_identifier.as_deref());
     body.optional("prompt_cache_key", options.prompt_cache_key.as_deref());
-    leave_out(
-        "responses",
-        options,
-        &["presence_penalty", "frequency_penalty"],
-    );
+    leave_out("responses", &ignored(options));
     body.optional(
         "reasoning",
         object([("effort", effort), ("summary", summary)]),

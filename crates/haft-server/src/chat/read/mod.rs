@@ -28,6 +28,8 @@ pub(crate) struct ChatRequest {
     pub(crate) request: ModelRequest,
     /// Whether the cost is told at the end of a stream.
     pub(crate) with_usage: bool,
+    /// The names of members that have no effect whichever model answers.
+    pub(crate) ignored: Vec<String>,
     /// The message that each item of the conversation comes from, as a path.
     places: Vec<String>,
 }
@@ -46,6 +48,8 @@ impl ChatRequest {
         let tools = fields.get("tools", tools)?.unwrap_or_default();
         let offer = choice::offer(fields.take("tool_choice"), tools)?;
         let is_parallel = fields.get("parallel_tool_calls", Flag)?;
+        // Read with the options, and sent only to a provider that has it.
+        let ignores_seed = fields.has("seed") && provider != "ollama";
         let mut options = options::options(&mut fields, provider)?;
         let format = fields.get("response_format", |value: Value, path: &str| {
             options::response_format(value, path, &words)
@@ -71,6 +75,10 @@ impl ChatRequest {
             Some(mut wishes) => wishes.get("include_usage", Flag)? == Some(true),
             None => false,
         };
+        fields.take("model");
+        let seed = ignores_seed.then_some("seed");
+        let ignored = fields.names_left().chain(seed);
+        let ignored = ignored.map(str::to_owned).collect();
         Ok(Self {
             request: ModelRequest {
                 instructions: None,
@@ -82,6 +90,7 @@ impl ChatRequest {
                 options,
             },
             with_usage,
+            ignored,
             places: messages.places,
         })
     }

@@ -93,8 +93,8 @@ fn top_logprobs(fields: &mut Fields) -> Read<Option<u32>> {
 
 /// The wishes that only some providers have a place for, under their names there.
 ///
-/// A seed and a bias only change how an answer is written, so they are left out where they have no
-/// place. Where an answer stops is what it says, so it is not.
+/// A seed and a bias only change how an answer is written, so they are left out, and reported, where the provider has
+/// no member for them. Where an answer stops is what it says, so it is not.
 fn extra(fields: &mut Fields, provider: &str) -> Read<Map<String, Value>> {
     let stops = fields.get("stop", stops)?.unwrap_or_default();
     let seed = fields.take("seed");
@@ -121,19 +121,6 @@ fn extra(fields: &mut Fields, provider: &str) -> Read<Map<String, Value>> {
             return Err(ApiError::new(ErrorCode::UnsupportedParameter, message).at("stop"));
         }
         _ => {}
-    }
-    let without_place = [
-        ("seed", seed.is_some() && provider != "ollama"),
-        ("logit_bias", fields.has("logit_bias")),
-    ];
-    for (wish, is_given) in without_place {
-        if is_given {
-            tracing::debug!(
-                provider,
-                wish,
-                "a wish is left out: the provider has no place for it"
-            );
-        }
     }
     Ok(extra)
 }

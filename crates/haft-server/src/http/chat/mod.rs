@@ -15,7 +15,7 @@ use haft_core::{
 };
 use haft_models::pool::{Pool, Witness};
 
-use super::{body, counts, reply};
+use super::{body, counts, reply, warning};
 use crate::access::RunPermit;
 use crate::app::{App, Caller};
 use crate::chat::{ChatRequest, ChunkWriter, Completion, Envelope, Heading};
@@ -79,8 +79,10 @@ pub(super) async fn complete(
 
 /// Reads a body for backends that speak otherwise.
 fn read(body: &Bytes, pool: &Pool) -> Result<ChatRequest, ApiError> {
-    let asked = ChatRequest::read(body::parse(body)?, pool.provider())?;
+    let mut asked = ChatRequest::read(body::parse(body)?, pool.provider())?;
     asked.check_content(pool)?;
+    let of_model = pool.ignored_options(&asked.request.options).into_iter();
+    asked.ignored.extend(of_model.map(str::to_owned));
     Ok(asked)
 }
 
@@ -107,6 +109,8 @@ async fn translate(
     let model = pool.heard_by(witness.clone());
     let heading = Heading::new(name);
     let is_streamed = asked.request.options.stream == Streaming::Pieces;
+    warning::log(&asked.ignored);
+    let ignored = asked.ignored;
     let request = asked.request;
     let events = async move { model.send(request).await }.try_flatten_stream();
     let events: ModelStream = Box::pin(events.map(|event| event.and_then(sound)));
@@ -119,6 +123,7 @@ async fn translate(
         drop(permit);
         reply::ok(&answer)
     };
+    warning::report(&mut response, &[], &ignored);
     reply::name_stand_ins(&mut response, &witness);
     Ok(response)
 }

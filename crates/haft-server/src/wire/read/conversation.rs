@@ -18,6 +18,8 @@ pub(crate) struct ConversationBody {
     pub(crate) items: Vec<InputItem>,
     /// None if nothing is said about it.
     pub(crate) metadata: Option<Map<String, Value>>,
+    /// The names of members that have no effect.
+    pub(crate) ignored: Vec<String>,
 }
 
 impl ConversationBody {
@@ -27,6 +29,7 @@ impl ConversationBody {
         Ok(Self {
             items: items(&mut fields, words)?.unwrap_or_default(),
             metadata: fields.get("metadata", read_metadata)?,
+            ignored: fields.names_left().map(str::to_owned).collect(),
         })
     }
 }
@@ -36,14 +39,18 @@ impl ConversationBody {
 pub(crate) struct ItemsBody {
     /// At least one.
     pub(crate) items: Vec<InputItem>,
+    /// The names of members that have no effect.
+    pub(crate) ignored: Vec<String>,
 }
 
 impl ItemsBody {
     /// Reads a body.
     pub(crate) fn read(body: Value, words: &Vocabulary<'_>) -> Read<Self> {
-        let items = items(&mut Fields::of(body, "")?, words)?;
+        let mut fields = Fields::of(body, "")?;
+        let items = items(&mut fields, words)?;
+        let ignored = fields.names_left().map(str::to_owned).collect();
         match items.filter(|items| !items.is_empty()) {
-            Some(items) => Ok(Self { items }),
+            Some(items) => Ok(Self { items, ignored }),
             None => Err(missing("items", "send at least one")),
         }
     }

@@ -6,6 +6,7 @@ use super::fields::{Fields, invalid, missing};
 use super::forms::{Decimal, Flag, Form as _, ListOf, Object, Text, TextUpTo, Whole, Word};
 use super::items::read_input;
 use super::options::{compact_threshold, read_metadata, reasoning, text_options};
+use super::parameters::{ignored_members, refuse_foreign};
 use super::{Door, Read, Vocabulary};
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::request::{
@@ -78,7 +79,9 @@ impl CreateRequest {
     /// A `tool_choice` that names a tool which only the history could have loaded is let through:
     /// whoever knows the history checks it.
     pub(crate) fn read(body: Value, door: Door, words: &Vocabulary<'_>) -> Read<Self> {
+        let mut ignored = ignored_members(&body, door);
         let mut fields = Fields::of(body, "")?;
+        refuse_foreign(&fields)?;
         for field in door.ignored() {
             fields.take(field);
         }
@@ -90,7 +93,9 @@ impl CreateRequest {
                 return Err(refused(field, door));
             }
         }
-        let request = read_fields(&mut fields, words)?;
+        let mut request = read_fields(&mut fields, words)?;
+        ignored.extend(fields.names_left().map(str::to_owned));
+        request.ignored = ignored;
         request.check_context(door)?;
         request.check_state()?;
         request.check_search()?;
@@ -254,14 +259,31 @@ fn read_fields(fields: &mut Fields, words: &Vocabulary<'_>) -> Read<CreateReques
         },
         metadata: fields.get("metadata", read_metadata)?.unwrap_or_default(),
         service_tier: fields.get("service_tier", Text)?,
-        safety_identifier: fields.get("safety_identifier", TextUpTo(64))?,
+        safety_identifier: match fields.get("safety_identifier", TextUpTo(64))? {
+            None => user(fields),
+            given => given,
+        },
         prompt_cache_key: fields.get("prompt_cache_key", TextUpTo(64))?,
         compact_threshold: fields
             .get("context_management", compact_threshold)?
             .flatten(),
         stream_id: fields.get("stream_id", Text)?,
         generate: fields.get("generate", Flag)?.unwrap_or(true),
+        ignored: Vec::new(),
     })
+}
+
+/// `user`, which `safety_identifier` has replaced. One that cannot be an identifier stays where it is.
+fn user(fields: &mut Fields) -> Option<String> {
+    const MAX_LENGTH: usize = 64;
+    let user = fields.take("user")?;
+    match user {
+        Value::String(user) if user.chars().count() <= MAX_LENGTH => Some(user),
+        other => {
+            fields.put("user", other);
+            None
+        }
+    }
 }
 
 /// A whole number of 32 bits.

@@ -165,12 +165,83 @@ fn a_body_that_is_no_object_is_refused() {
 }
 
 #[test]
-fn unknown_fields_and_those_without_meaning_are_let_through() {
-    accepted(&json!({
+fn members_without_effect_are_accepted_and_named() {
+    let request = accepted(&json!({
         "user": 5, "prompt_cache_retention": {}, "prompt_cache_options": [], "moderation": 1,
         "client_metadata": "x", "image": null, "access_programs": false, "stream_id": 7,
-        "generate": "x", "something_new": {"a": [1]},
+        "generate": "x", "something_new": {"a": [1]}, "text": {"verbosity": "low", "tone": "warm"},
+        "reasoning": {"effort": "low", "generate_summary": "auto", "context": null},
+        "include": ["reasoning.encrypted_content", "web_search_call.results"],
+        "stream_options": {"include_obfuscation": false, "include_usage": true},
     }));
+    let mut ignored = request.ignored;
+    ignored.sort_unstable();
+    assert_eq!(
+        ignored,
+        [
+            "access_programs",
+            "client_metadata",
+            "generate",
+            "include[web_search_call.results]",
+            "moderation",
+            "prompt_cache_options",
+            "prompt_cache_retention",
+            "reasoning.generate_summary",
+            "something_new",
+            "stream_id",
+            "stream_options.include_usage",
+            "text.tone",
+            "user",
+        ]
+    );
+    assert!(
+        accepted(&json!({"text": {}, "user": null}))
+            .ignored
+            .is_empty()
+    );
+}
+
+#[test]
+fn user_stands_for_a_missing_safety_identifier() {
+    let request = accepted(&json!({"user": "u1"}));
+    assert_eq!(request.safety_identifier.as_deref(), Some("u1"));
+    assert!(request.ignored.is_empty());
+    let request = accepted(&json!({"user": "u1", "safety_identifier": "s1"}));
+    assert_eq!(request.safety_identifier.as_deref(), Some("s1"));
+    assert_eq!(request.ignored, ["user"]);
+    let request = accepted(&json!({"user": "x".repeat(65)}));
+    assert_eq!(
+        (request.safety_identifier, request.ignored),
+        (None, vec!["user".to_owned()])
+    );
+}
+
+#[test]
+fn parameters_of_chat_completions_are_refused() {
+    for (name, value, code) in [
+        (
+            "response_format",
+            json!({"type": "json_object"}),
+            "unsupported_parameter",
+        ),
+        ("max_tokens", json!(5), "unsupported_parameter"),
+        ("max_completion_tokens", json!(5), "unsupported_parameter"),
+        ("messages", json!([]), "unsupported_parameter"),
+        ("reasoning_effort", json!("low"), "unsupported_parameter"),
+        ("prompt", json!({"id": "pmpt_1"}), "unsupported_parameter"),
+        ("stop", json!(["END"]), "unknown_parameter"),
+        ("seed", json!(1), "unknown_parameter"),
+        ("n", json!(1), "unknown_parameter"),
+        ("logit_bias", json!({}), "unknown_parameter"),
+    ] {
+        let mut given = json!({});
+        given[name] = value;
+        for door in [Door::Http, Door::WebSocket, Door::InputTokens] {
+            refused(&body(&given), door, code, name);
+        }
+        given[name] = json!(null);
+        accepted(&given);
+    }
 }
 
 #[test]

@@ -100,6 +100,13 @@ impl Fields {
             .all(|(key, value)| value.is_null() || keys.contains(&key.as_str()))
     }
 
+    /// The names of the members that were not taken and are not null.
+    pub(crate) fn names_left(&self) -> impl Iterator<Item = &str> {
+        let members = self.members.iter();
+        let left = members.filter(|(_, value)| !value.is_null());
+        left.map(|(name, _)| name.as_str())
+    }
+
     /// What was not taken, without nulls.
     pub(crate) fn rest(self) -> Map<String, Value> {
         let members = self.members.into_iter();

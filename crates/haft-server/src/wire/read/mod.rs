@@ -14,6 +14,7 @@ mod item_table;
 mod items;
 mod mcp_tool;
 mod options;
+mod parameters;
 mod parts;
 mod tools;
 
