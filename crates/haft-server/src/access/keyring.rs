@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use haft_core::Owner;
+use haft_core::{BoxFuture, Owner};
 
 use super::key::{Key, KeyHash, KeyLimits, KeyState};
 use super::key_file::{KeyFile, KeysError, Stamp};
@@ -230,6 +230,27 @@ impl Keyring {
     /// The same for somebody who came in before: his key may not be worth anything any more.
     pub(crate) fn recognise_again(&self, pass: &Pass) -> Result<Pass, ApiError> {
         self.admit(pass.0.hash)
+    }
+
+    /// Becomes ready when a pass is not valid any more, with the reason. None for one that lasts as long as the server.
+    ///
+    /// A file of keys that cannot be read revokes nothing: it keeps new requests out, and may be repaired.
+    pub(crate) fn revoked(self: &Arc<Self>, pass: &Pass) -> Option<BoxFuture<'static, ApiError>> {
+        // Only keys of the file change.
+        if self.file.is_none() || pass.0.key.is_none() {
+            return None;
+        }
+        let (ring, pass) = (Arc::clone(self), pass.clone());
+        Some(Box::pin(async move {
+            loop {
+                tokio::time::sleep(LOOK_AFTER).await;
+                ring.refresh().await;
+                match ring.recognise_again(&pass) {
+                    Err(error) if error.code == ErrorCode::InvalidApiKey => return error,
+                    _ => {}
+                }
+            }
+        }))
     }
 
     fn admit(&self, given: Option<KeyHash>) -> Result<Pass, ApiError> {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use axum::http::header::HOST;
+use axum::http::header::{CONTENT_ENCODING, HOST};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri};
 
@@ -36,6 +36,25 @@ pub(super) fn check_headers(
             "the path and the headers have {bytes} bytes: send at most {}",
             limits.max_header_bytes
         ));
+    }
+    Ok(())
+}
+
+/// Refuses what two readers of the same request could understand differently: a second `Host` (RFC 9112 §3.2), and a
+/// body in an encoding that is not decoded here.
+pub(super) fn check_ambiguity(headers: &HeaderMap) -> Result<(), ApiError> {
+    if headers.get_all(HOST).iter().count() > 1 {
+        let message = "the request has more than one `Host` header: send one";
+        return Err(ApiError::new(ErrorCode::InvalidValue, message));
+    }
+    let is_encoded = |value: &axum::http::HeaderValue| {
+        let codings = value.as_bytes().split(|byte| *byte == b',');
+        let mut codings = codings.map(<[u8]>::trim_ascii);
+        codings.any(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity"))
+    };
+    if headers.get_all(CONTENT_ENCODING).iter().any(is_encoded) {
+        let message = "the body has a `Content-Encoding`, which is not supported: send it without compression";
+        return Err(ApiError::new(ErrorCode::UnsupportedContentType, message));
     }
     Ok(())
 }

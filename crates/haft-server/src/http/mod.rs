@@ -19,6 +19,7 @@ mod paths;
 mod reply;
 mod responses;
 mod retrieve;
+mod revoked;
 mod sse;
 mod trace;
 mod warning;
@@ -109,7 +110,23 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))
         .merge(metrics_paths)
         .merge(open_paths().into_router())
+        .layer(middleware::from_fn(refuse_ambiguous))
         .with_state(app)
+}
+
+/// Refuses ambiguous requests on every path, also on those that need no key.
+async fn refuse_ambiguous(request: Request, next: Next) -> Response {
+    match door::check_ambiguity(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(error) => {
+            let request_id = sane_request_id(request.headers());
+            let mut response = error.into_response();
+            if let Ok(value) = HeaderValue::from_str(&request_id) {
+                response.headers_mut().insert("x-request-id", value);
+            }
+            response
+        }
+    }
 }
 
 async fn unknown_path(uri: Uri) -> ApiError {
@@ -147,15 +164,17 @@ async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next)
         Ok(Ok(mut caller)) => {
             watched.asked_by(&caller);
             caller.watch = watched.notes();
+            let pass = caller.pass.clone();
             request.extensions_mut().insert(caller);
             let answered = AssertUnwindSafe(next.run(request)).catch_unwind();
             let answered = answered.instrument(span.clone()).await;
-            answered.unwrap_or_else(|panic| {
+            let response = answered.unwrap_or_else(|panic| {
                 let panic = haft_core::panic_text(&*panic);
                 tracing::error!(parent: &span, panic, "a request broke the server");
                 ApiError::new(ErrorCode::ServerError, "the server broke over this request")
                     .into_response()
-            })
+            });
+            revoked::cut_stream(response, &app.keyring, &pass)
         }
         Ok(Err(preflight)) => preflight,
         Err(error) => span.in_scope(|| error.into_response()),

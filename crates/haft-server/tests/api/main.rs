@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod access;
+mod ambiguity;
 mod attack;
 mod backends;
 mod bodies;
@@ -23,6 +24,7 @@ mod names;
 mod plain;
 mod raw;
 mod resuming;
+mod revoked;
 mod searching;
 mod short_way;
 mod state;

@@ -10,6 +10,11 @@ use tokio::sync::mpsc;
 
 use crate::support::Served;
 
+fn address(served: &Served) -> SocketAddr {
+    let address = served.base.strip_prefix("http://").unwrap();
+    address.strip_suffix("/v1").unwrap().parse().unwrap()
+}
+
 /// A request that is under way.
 pub(crate) struct Raw {
     stream: TcpStream,
@@ -25,15 +30,18 @@ impl Raw {
         raw
     }
 
+    /// A connection on which nothing was sent yet.
+    pub(crate) async fn connect(served: &Served) -> Self {
+        Self {
+            stream: TcpStream::connect(address(served)).await.unwrap(),
+            buffer: Vec::new(),
+        }
+    }
+
     /// Says that a body of this size comes.
     pub(crate) async fn begin(served: &Served, size: usize) -> Self {
-        let address = served.base.strip_prefix("http://").unwrap();
-        let address: SocketAddr = address.strip_suffix("/v1").unwrap().parse().unwrap();
-        let stream = TcpStream::connect(address).await.unwrap();
-        let mut raw = Self {
-            stream,
-            buffer: Vec::new(),
-        };
+        let mut raw = Self::connect(served).await;
+        let address = address(served);
         let head = format!(
             "POST /v1/responses HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
              content-length: {size}\r\n\r\n"

@@ -568,3 +568,31 @@ async fn the_dialect_is_that_of_the_handshake() {
     let turn = socket.turn().await;
     assert!(kinds(&turn).contains(&"response.reasoning.delta"));
 }
+
+#[tokio::test]
+async fn message_that_cannot_be_read_is_answered_with_a_close_frame() {
+    use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+    use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
+
+    let frame = |payload: &'static [u8], reserved: bool| {
+        let mut frame = Frame::message(payload, OpCode::Data(Data::Text), true);
+        frame.header_mut().rsv1 = reserved;
+        Message::Frame(frame)
+    };
+    for (message, code) in [
+        (frame(b"{}", true), CloseCode::Protocol),
+        (frame(b"\xff\xfe", false), CloseCode::Invalid),
+        (Message::text("x".repeat(2_000)), CloseCode::Size),
+    ] {
+        let setup = Setup::of(ScriptedModel::new([]));
+        let setup = setup.options(|options| options.max_body_bytes = 1_000);
+        let served = setup.serve().await;
+        let mut socket = connect(&served).await;
+        socket.0.send(message).await.unwrap();
+        let next = tokio::time::timeout(Duration::from_secs(10), socket.0.next()).await;
+        let Ok(Some(Ok(Message::Close(Some(close))))) = next else {
+            panic!("{code}: {next:?}");
+        };
+        assert_eq!(close.code, code);
+    }
+}

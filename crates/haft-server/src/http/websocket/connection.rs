@@ -30,8 +30,28 @@ const PING_PAUSE: Duration = Duration::from_secs(30);
 /// How long a farewell may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// How long a connection stays open after the close frame for a message that cannot be read.
+const CLOSE_PAUSE: Duration = Duration::from_millis(250);
+
 /// The other end has gone.
 struct Gone;
+
+/// The close frame for an error of the WebSocket library, by its text: its type is not re-exported. None where the
+/// connection itself is broken.
+fn close_of(error: &str) -> Option<(CloseCode, &'static str)> {
+    if error.ends_with("Connection reset without closing handshake") {
+        // Reported as a protocol error, but there is nobody left to tell.
+        None
+    } else if error.starts_with("Space limit exceeded") {
+        Some((close_code::SIZE, "message too large"))
+    } else if error.starts_with("UTF-8 encoding error") {
+        Some((close_code::INVALID, "text is not UTF-8"))
+    } else if error.starts_with("WebSocket protocol error") {
+        Some((close_code::PROTOCOL, "protocol error"))
+    } else {
+        None
+    }
+}
 
 /// What a client wants, until it is its turn.
 struct Waiting {
@@ -125,6 +145,16 @@ impl Connection {
         Err(Gone)
     }
 
+    /// Closes the connection after a message that cannot be read, with the code that says why (RFC 6455 §7.4.1).
+    async fn fail(&mut self, error: &axum::Error) -> Result<(), Gone> {
+        if let Some((code, reason)) = close_of(&error.to_string()) {
+            let _ = self.close(code, reason).await;
+            // A connection that is closed with unread bytes is reset, and the other end may lose what was sent last.
+            tokio::time::sleep(CLOSE_PAUSE).await;
+        }
+        Err(Gone)
+    }
+
     /// Lets the answer to the other end's farewell leave: it is written by the next look.
     async fn part(&mut self) -> Result<(), Gone> {
         let _ = timeout(FAREWELL, self.socket.recv()).await;
@@ -152,7 +182,8 @@ impl Connection {
             Some(Ok(Message::Binary(bytes))) => bytes,
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
             Some(Ok(Message::Close(_))) => return self.part().await,
-            Some(Err(_)) | None => return Err(Gone),
+            Some(Err(error)) => return self.fail(&error).await,
+            None => return Err(Gone),
         };
         let size = bytes.len();
         let mut held = Held::default();
@@ -304,6 +335,8 @@ impl Connection {
     ) -> Result<Result<Ended, ApiError>, Gone> {
         let mut first = Vec::new();
         let mut has_begun = false;
+        let revoked = self.app.keyring.revoked(&self.caller.pass);
+        let mut revoked = revoked.unwrap_or_else(|| Box::pin(std::future::pending()));
         let begin_at = Instant::now() + self.app.options.answer_wait;
         loop {
             tokio::select! {
@@ -329,6 +362,13 @@ impl Connection {
                     }
                 },
                 message = self.socket.recv() => self.hear(message).await?,
+                // Dropping the follower cancels the run.
+                error = &mut revoked => {
+                    if has_begun {
+                        return self.close(close_code::POLICY, "API key revoked").await.map(|()| Err(error));
+                    }
+                    return Ok(Err(error));
+                }
                 () = sleep_until(begin_at), if !has_begun => {
                     if follower.commitment.begin() {
                         has_begun = true;

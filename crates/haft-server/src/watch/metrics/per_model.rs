@@ -1,6 +1,7 @@
 //! The meters of one model, looked up once when the server is put together.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use haft_core::{ModelErrorKind, Usage};
 use haft_models::pool::{Absence, Failover};
@@ -61,7 +62,7 @@ impl ModelMeters {
             usage.reasoning_tokens,
         ];
         for (counter, count) in self.tokens.iter().zip(counts) {
-            counter.inc_by(count);
+            add_tokens(counter, count);
         }
     }
 
@@ -94,6 +95,19 @@ impl ModelMeters {
     }
 }
 
+/// The most tokens that one answer counts for. A backend that reports more is wrong, and must not spoil the sum of all.
+const MAX_TOKENS: u64 = u32::MAX as u64;
+
+/// Adds the tokens of one answer. A counter only grows: it stops at its limit instead of starting again at zero.
+fn add_tokens(counter: &Counter, count: u64) {
+    let count = count.min(MAX_TOKENS);
+    let add = |sum: u64| Some(sum.saturating_add(count));
+    // It never fails: there is always a next value.
+    let _ = counter
+        .inner()
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+}
+
 /// Why a backend did not answer, in one word.
 pub(crate) fn absence_word(why: Absence) -> Word {
     match why {
@@ -117,5 +131,21 @@ pub(crate) fn error_word(kind: ModelErrorKind) -> Word {
         ModelErrorKind::InvalidRequest => "invalid_request",
         ModelErrorKind::Protocol => "protocol",
         _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_counters_never_start_again_at_zero() {
+        let counter = Counter::default();
+        add_tokens(&counter, u64::MAX);
+        assert_eq!(counter.get(), MAX_TOKENS);
+        counter.inc_by(u64::MAX - MAX_TOKENS - 1);
+        add_tokens(&counter, 5);
+        add_tokens(&counter, 5);
+        assert_eq!(counter.get(), u64::MAX);
     }
 }
