@@ -1,5 +1,7 @@
 //! What a model behind an adapter can do.
 
+use crate::provider::ProviderTools;
+
 /// What an adapter declares about its model; the loop and the lowering go by it.
 ///
 /// The default is the careful one: nothing that not every server can do.
@@ -42,6 +44,8 @@ pub struct Capabilities {
     /// It can be bound to one also while tools are offered. A server that lets nothing but the
     /// schema through cannot: its model could not write a call any more.
     pub structured_output_with_tools: bool,
+    /// The tool types that go to the provider in its own form.
+    pub provider_tools: ProviderTools,
     /// How many tokens fit, if known.
     pub context_tokens: Option<u64>,
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::item::Item;
+use crate::provider::ProviderCall;
 use crate::render_cache::RenderCache;
 
 /// One item with whatever adapters made of it, so that each is serialised once.
@@ -85,12 +86,9 @@ impl Conversation {
     /// assert_eq!(orphan.verify(), Err(HistoryError::OrphanOutput { call_id: "c".into() }));
     /// ```
     pub fn verify(&self) -> Result<(), HistoryError> {
-        #[derive(PartialEq)]
-        enum Seen {
-            Open,
-            Answered,
-        }
         let mut calls: HashMap<&str, Seen> = HashMap::new();
+        // Some outputs of a provider's own tools bear the id of the item instead of the call's.
+        let mut by_item: HashMap<&str, &str> = HashMap::new();
         let mut order = Vec::new();
         for item in self.items() {
             match item {
@@ -102,21 +100,51 @@ impl Conversation {
                     order.push(id);
                 }
                 Item::FunctionCallOutput(output) => {
-                    let id = output.call_id.as_str();
-                    match calls.get_mut(id) {
-                        None => return Err(HistoryError::OrphanOutput { call_id: id.into() }),
-                        Some(Seen::Answered) => {
-                            return Err(HistoryError::DuplicateOutput { call_id: id.into() });
-                        }
-                        Some(seen) => *seen = Seen::Answered,
-                    }
+                    answer(&mut calls, &output.call_id)?;
                 }
-                _ => {}
+                item => match item.provider_call() {
+                    None => {}
+                    Some(ProviderCall::Call { call_id, id }) => {
+                        if calls.insert(call_id, Seen::Open).is_some() {
+                            let call_id = call_id.into();
+                            return Err(HistoryError::DuplicateCall { call_id });
+                        }
+                        by_item.extend(id.map(|id| (id, call_id)));
+                        order.push(call_id);
+                    }
+                    Some(ProviderCall::Output { call_id }) => {
+                        let call_id = by_item.get(call_id).copied().unwrap_or(call_id);
+                        answer(&mut calls, call_id)?;
+                    }
+                },
             }
         }
         match order.into_iter().find(|id| calls[id] == Seen::Open) {
             Some(id) => Err(HistoryError::MissingOutput { call_id: id.into() }),
             None => Ok(()),
+        }
+    }
+}
+
+/// Whether a call of a history has its output.
+#[derive(PartialEq)]
+enum Seen {
+    Open,
+    Answered,
+}
+
+/// Notes the output of a call.
+fn answer(calls: &mut HashMap<&str, Seen>, call_id: &str) -> Result<(), HistoryError> {
+    match calls.get_mut(call_id) {
+        None => Err(HistoryError::OrphanOutput {
+            call_id: call_id.into(),
+        }),
+        Some(Seen::Answered) => Err(HistoryError::DuplicateOutput {
+            call_id: call_id.into(),
+        }),
+        Some(seen) => {
+            *seen = Seen::Answered;
+            Ok(())
         }
     }
 }

@@ -42,6 +42,7 @@ mod policy;
 mod progress;
 mod prose;
 mod provenance;
+mod provider;
 mod reference;
 mod refusal;
 mod render_cache;
@@ -92,6 +93,10 @@ pub use prose::{brief_of, doc_text};
 pub use provenance::{
     CallSource, CompiledAt, ErrorCode, HydrationError, HydrationResult, InvalidField, Provenance,
     RepairRecord, Stage, Trust, ValidatorRecord,
+};
+pub use provider::{
+    PROVIDER_TOOL_TYPES, ProviderCall, ProviderForm, ProviderOptions, ProviderTools,
+    is_provider_item, open_provider_calls,
 };
 pub use reference::ToolRef;
 pub use render_cache::{RenderCache, RenderKey};

@@ -12,6 +12,7 @@ use crate::conversation::Conversation;
 use crate::item::Item;
 use crate::model_error::ModelError;
 use crate::model_event::ModelEvent;
+use crate::provider::ProviderOptions;
 use crate::tool::BoxFuture;
 use crate::tool_specs::ToolSpecs;
 use crate::unsupported::UnsupportedContent;
@@ -139,6 +140,8 @@ pub struct ModelOptions {
     pub service_tier: Option<String>,
     /// Whether the answer is asked for piece by piece; if not, its events may come all at the end.
     pub stream: Streaming,
+    /// What is asked of the provider's own tools.
+    pub provider: ProviderOptions,
     /// Members to put into the request as they are, for what only one provider knows.
     pub extra: Map<String, Value>,
 }

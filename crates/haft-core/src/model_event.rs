@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::call::FinishReason;
 use crate::item::{ContentPart, Item};
 use crate::model::ModelStream;
 use crate::model_error::ModelError;
+use crate::provider::is_provider_item;
 use crate::usage::Usage;
 
 /// One piece of an answer.
@@ -71,6 +73,13 @@ pub enum ModelEvent {
         /// The piece.
         text: String,
     },
+    /// An event in the provider's own form about an item of a kind that only the provider knows.
+    ProviderEvent {
+        /// The item's place.
+        index: usize,
+        /// The event, its `type` included.
+        event: Map<String, Value>,
+    },
     /// An item is whole.
     ItemDone {
         /// Its place in the answer.
@@ -116,6 +125,11 @@ pub enum ItemKind {
         call_id: String,
         /// The tool.
         name: String,
+    },
+    /// An item of one of the provider's own tools, passed on as it is.
+    Provider {
+        /// The item as it was announced.
+        item: Map<String, Value>,
     },
     /// Something else.
     Other {
@@ -240,6 +254,9 @@ fn announce(index: usize, item: &Item) -> (ItemKind, Vec<ModelEvent>) {
                 name: call.name.clone(),
             }
         }
+        Item::Other(members) if is_provider_item(item.kind()) => ItemKind::Provider {
+            item: members.clone(),
+        },
         other => ItemKind::Other {
             item_type: other.kind().to_owned(),
         },

@@ -8,7 +8,7 @@ use haft_core::{
     ToolProgress, Usage,
 };
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::loop_report::{LoopAction, LoopKind};
 use crate::moment::Moment;
@@ -128,6 +128,13 @@ pub enum EventKind {
         index: usize,
         /// The piece.
         text: String,
+    },
+    /// An event in the provider's own form about an item of one of its own tools.
+    ProviderEvent {
+        /// The item's place in the answer.
+        index: usize,
+        /// The event, its `type` included.
+        body: Map<String, Value>,
     },
     /// The model has finished an item of its answer. What becomes of it is decided when the whole
     /// answer is there.

@@ -56,7 +56,11 @@ impl End {
                 reason, message, ..
             } => (Some(reason.as_str()), Some(message.clone())),
             Self::Failed { reason, message } => (Some(reason.as_str()), Some(message.clone())),
-            Self::Waiting(waiting) if waiting.calls.is_empty() => (Some("approval"), None),
+            Self::Waiting(waiting)
+                if waiting.calls.is_empty() && waiting.provider_calls.is_empty() =>
+            {
+                (Some("approval"), None)
+            }
             Self::Waiting(_) => (Some("function_outputs"), None),
         };
         EndSummary {
@@ -182,6 +186,9 @@ pub struct Waiting {
     pub calls: Vec<PendingCall>,
     /// Calls that somebody must allow or refuse.
     pub approvals: Vec<ApprovalRequest>,
+    /// Calls of tools that the provider defines and the caller executes, such as `shell_call`. The next run
+    /// needs an output item for each in its conversation.
+    pub provider_calls: Vec<Item>,
 }
 
 /// A call that the caller executes.

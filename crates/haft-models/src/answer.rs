@@ -24,7 +24,7 @@ pub(crate) async fn of<L: Lift<Frame = SseEvent>>(
     body: Body,
     wanted: Streaming,
     lift: L,
-    whole: fn(&str) -> Result<Events, ModelError>,
+    whole: impl FnOnce(&str) -> Result<Events, ModelError>,
     tools: Arc<RenderedTools>,
 ) -> Result<ModelStream, ModelError> {
     let comes = match body.content_type() {

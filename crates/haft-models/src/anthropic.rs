@@ -138,6 +138,7 @@ impl Anthropic {
                     video_input: false,
                     structured_output: true,
                     structured_output_with_tools: true,
+                    provider_tools: haft_core::ProviderTools::default(),
                     context_tokens: None,
                 },
                 max_tokens: MAX_TOKENS,

@@ -37,8 +37,8 @@ mod wire;
 
 pub use anthropic::{Anthropic, AnthropicOptions};
 pub use config::{
-    Adapter, Backend, CapabilityOverrides, ConfigError, HeaderSource, Lookup, ModelConfig,
-    from_config, from_config_with, pools, process_environment, required_variable,
+    Adapter, Backend, CapabilityOverrides, ConfigError, HeaderSource, HostedTools, Lookup,
+    ModelConfig, from_config, from_config_with, pools, process_environment, required_variable,
 };
 pub use embeddings::OpenAiEmbeddings;
 pub use lower::{Thinking, ThoughtsBack};

@@ -198,6 +198,7 @@ impl Model for Ollama {
             structured_output: true,
             // The schema becomes a grammar, in which there are no calls.
             structured_output_with_tools: false,
+            provider_tools: haft_core::ProviderTools::default(),
             context_tokens: self.context_tokens,
         };
         Capabilities {

@@ -293,7 +293,8 @@ impl OpenAiChat {
     }
 }
 
-fn is_openai(base_url: &str) -> bool {
+/// Whether an address is `OpenAI`'s own.
+pub(crate) fn is_openai(base_url: &str) -> bool {
     let rest = base_url.trim().strip_prefix("https://api.openai.com");
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
 }
@@ -328,6 +329,7 @@ impl Model for OpenAiChat {
             video_input: false,
             structured_output: true,
             structured_output_with_tools: is_openai,
+            provider_tools: haft_core::ProviderTools::default(),
             context_tokens: self.context_tokens,
         };
         Capabilities {

@@ -2,7 +2,7 @@
 
 use haft_core::{
     BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelOptions, ModelRequest,
-    ModelStream, UnsupportedContent,
+    ModelStream, PROVIDER_TOOL_TYPES, ProviderTools, UnsupportedContent,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,12 +11,14 @@ use serde_json::{Map, Value};
 use crate::answer;
 use crate::builders::connection_builders;
 use crate::config::{
-    CapabilityOverrides, ConfigError, Lookup, Parts, process_environment, required_variable,
+    CapabilityOverrides, ConfigError, HostedTools, Lookup, Parts, process_environment,
+    required_variable,
 };
 use crate::http::{Connection, Secret};
 use crate::lift::ResponsesLift;
 use crate::lower::responses::{self, Settings, ThoughtsBack};
 use crate::lower::tools::LeftOut;
+use crate::openai_chat::is_openai;
 
 /// Where `OpenAI` itself answers.
 const BASE_URL: &str = "https://api.openai.com/v1";
@@ -38,10 +40,12 @@ const BASE_URL: &str = "https://api.openai.com/v1";
 pub struct OpenAiResponses {
     connection: Connection,
     settings: Settings,
+    /// Whether it was set which tool types go to the server as they are.
+    has_hosted_tools: bool,
 }
 
 /// What a file can say about an `openai-responses` entry beside what it says about every one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ResponsesOptions {
     /// Whether the provider keeps the responses, too.
@@ -57,6 +61,13 @@ pub struct ResponsesOptions {
     ///
     /// See [`OpenAiResponses::thoughts_back`].
     pub thoughts_back: ThoughtsBack,
+    /// The tool types of a request that go to the server as they are instead of being refused, left out or
+    /// lowered to functions: `apply_patch`, `code_interpreter`, `computer`, `computer_use_preview`, `custom`,
+    /// `file_search`, `image_generation`, `local_shell`, `namespace`, `programmatic_tool_calling`, `shell`,
+    /// `web_search`, `web_search_preview`. All but `namespace` at `api.openai.com`, none elsewhere.
+    ///
+    /// See [`OpenAiResponses::hosted_tools`].
+    pub hosted_tools: Option<HostedTools>,
 }
 
 impl OpenAiResponses {
@@ -97,7 +108,12 @@ impl OpenAiResponses {
             model = model.api_key(key);
         }
         model.connection = parts.checked(model.connection)?;
-        let options = config.responses.unwrap_or_default();
+        let options = config.responses.clone().unwrap_or_default();
+        let base_url = config.base_url.as_deref().unwrap_or(BASE_URL);
+        model.settings.capabilities.provider_tools = usual_tools(base_url);
+        if let Some(tools) = options.hosted_tools {
+            model = model.hosted_tools(tools.types().clone());
+        }
         model.settings.store = options.store;
         model.settings.sealed_thoughts = options.sealed_thoughts;
         model.settings.thoughts_back = options.thoughts_back;
@@ -125,6 +141,7 @@ impl OpenAiResponses {
                     video_input: false,
                     structured_output: true,
                     structured_output_with_tools: true,
+                    provider_tools: usual_tools(BASE_URL),
                     context_tokens: None,
                 },
                 store: false,
@@ -132,6 +149,7 @@ impl OpenAiResponses {
                 thoughts_back: ThoughtsBack::default(),
                 extra: Map::new(),
             },
+            has_hosted_tools: false,
         }
     }
 
@@ -146,6 +164,28 @@ impl OpenAiResponses {
     #[must_use]
     pub fn base_url(mut self, base_url: &str) -> Self {
         self.connection = self.connection.base_url(base_url);
+        if !self.has_hosted_tools {
+            self.settings.capabilities.provider_tools = usual_tools(base_url);
+        }
+        self
+    }
+
+    /// Sets which tool types go to the server as they are. Where nothing is set, all but `namespace`, which not
+    /// all of its models take, do at `OpenAI`'s own address, and none elsewhere.
+    ///
+    /// ```
+    /// use haft_core::{Model, ProviderTools};
+    /// use haft_models::OpenAiResponses;
+    /// let tools = |model: OpenAiResponses| model.capabilities().provider_tools;
+    /// assert!(tools(OpenAiResponses::new("gpt-5.2")).contains("web_search"));
+    /// let proxy = || OpenAiResponses::new("gpt-5.2").base_url("https://proxy.example.com/v1");
+    /// assert!(tools(proxy()).is_empty());
+    /// assert!(tools(proxy().hosted_tools(ProviderTools::all())).contains("namespace"));
+    /// ```
+    #[must_use]
+    pub fn hosted_tools(mut self, tools: ProviderTools) -> Self {
+        self.settings.capabilities.provider_tools = tools;
+        self.has_hosted_tools = true;
         self
     }
 
@@ -204,6 +244,18 @@ impl OpenAiResponses {
     }
 }
 
+/// The tool types that the server at this address is taken to know.
+fn usual_tools(base_url: &str) -> ProviderTools {
+    if !is_openai(base_url) {
+        return ProviderTools::default();
+    }
+    let types = PROVIDER_TOOL_TYPES.into_iter();
+    // Its earlier models refuse namespaces, and each takes the functions in them one by one.
+    types
+        .filter(|tool_type| *tool_type != "namespace")
+        .collect()
+}
+
 impl Model for OpenAiResponses {
     fn name(&self) -> &str {
         &self.settings.model
@@ -239,8 +291,9 @@ impl Model for OpenAiResponses {
                 .connection
                 .post("responses", lowered.body, accept)
                 .await?;
-            let lift = ResponsesLift::default();
-            answer::of(body, wanted, lift, ResponsesLift::whole, lowered.tools).await
+            let lift = || ResponsesLift::new(request.options.provider.clone());
+            let whole = |body: &str| lift().whole(body);
+            answer::of(body, wanted, lift(), whole, lowered.tools).await
         })
     }
 }

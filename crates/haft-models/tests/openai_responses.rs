@@ -293,3 +293,75 @@ async fn an_entry_of_a_file_makes_the_model() {
         .unwrap();
     assert!(error.to_string().contains("`OPENAI_API_KEY`"), "{error}");
 }
+
+#[tokio::test]
+async fn hosted_tools_are_sent_as_they_are_and_their_events_come_as_they_are() {
+    let stream = "data: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\"}}\n\n\
+        data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"image_generation_call\",\"id\":\"ig_1\",\"status\":\"in_progress\"}}\n\n\
+        event: response.image_generation_call.partial_image\n\
+        data: {\"type\":\"response.image_generation_call.partial_image\",\"output_index\":0,\"item_id\":\"ig_1\",\"sequence_number\":2,\"partial_image_index\":0,\"partial_image_b64\":\"AAAA\"}\n\n\
+        data: {\"type\":\"response.shell_call_command.delta\",\"output_index\":7,\"delta\":\"of no item\"}\n\n\
+        data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"image_generation_call\",\"id\":\"ig_1\",\"status\":\"completed\",\"result\":\"AAAA\",\"x\":null}}\n\n\
+        data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[]}}\n\n";
+    let server = Server::start([Reply::sse(stream), Reply::sse(SHORT)]).await;
+    let model = model(&server);
+    let draw = json!({"type": "image_generation", "partial_images": 1, "size": "auto"});
+    let mut request = conversation::request();
+    request.options.provider.tools = [draw.clone()].into();
+    request.options.provider.choice = Some(json!({"type": "image_generation"}));
+    request.options.provider.include = vec!["file_search_call.results".into()];
+    let played = play(&model, request.clone()).await;
+    let own: Vec<_> = played
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            haft_core::ModelEvent::ProviderEvent { index, event } => Some((*index, event.clone())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(own.len(), 1, "{own:?}");
+    assert_eq!(
+        (own[0].0, &own[0].1["partial_image_b64"]),
+        (0, &json!("AAAA"))
+    );
+    let item = played.response().items.remove(0);
+    request.conversation.push(item);
+    request.options.provider.choice = None;
+    play(&model, request).await.response();
+    let [first, second] = [0, 1].map(|at| server.requests()[at].json());
+    assert_eq!(first["tools"][0], draw);
+    assert_eq!(first["tool_choice"], json!({"type": "image_generation"}));
+    assert_eq!(first["include"], json!(["file_search_call.results"]));
+    assert_eq!(second["tools"], first["tools"]);
+    let sent = second["input"].as_array().unwrap().last().unwrap();
+    let expected = json!({"type": "image_generation_call", "id": "ig_1", "status": "completed",
+        "result": "AAAA", "x": null});
+    assert_eq!(*sent, expected);
+}
+
+#[test]
+fn hosted_tools_follow_the_address_unless_an_entry_says_otherwise() {
+    let tools = |entry: serde_json::Value| {
+        let config: ModelConfig = serde_json::from_value(entry)?;
+        let key = |_: &str| Some(String::from("sk-1"));
+        let model = from_config_with(&config, &key, &Http::default()).unwrap();
+        Ok::<_, serde_json::Error>(model.capabilities().provider_tools)
+    };
+    let entry = json!({"name": "a", "adapter": "openai-responses"});
+    let usual = tools(entry.clone()).unwrap();
+    assert!(usual.contains("shell") && usual.contains("custom") && !usual.contains("namespace"));
+    let mut elsewhere = entry.clone();
+    elsewhere["base_url"] = "http://127.0.0.1:1/v1".into();
+    assert!(tools(elsewhere.clone()).unwrap().is_empty());
+    elsewhere["responses"] = json!({"hosted_tools": ["web_search"]});
+    let listed = tools(elsewhere.clone()).unwrap();
+    assert!(listed.contains("web_search") && !listed.contains("shell"));
+    elsewhere["responses"] = json!({"hosted_tools": "all"});
+    assert!(tools(elsewhere.clone()).unwrap().contains("namespace"));
+    elsewhere["responses"] = json!({"hosted_tools": ["websearch"]});
+    let error = tools(elsewhere).unwrap_err().to_string();
+    assert!(
+        error.contains("`websearch`") && error.contains("web_search"),
+        "{error}"
+    );
+}

@@ -32,6 +32,8 @@ pub(crate) struct App {
     pub(crate) gateway: Option<Mounted>,
     /// Where those may be that requests bring along.
     pub(crate) mcp_hosts: HostRules,
+    /// Where images and files may be that requests name.
+    pub(crate) content_hosts: HostRules,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: ServerOptions,
     pub(crate) live: LiveRuns,

@@ -42,6 +42,8 @@ pub(crate) fn tokens_of_item(item: &Item) -> u64 {
         Item::Reasoning(reasoning) => {
             tokens_of_parts(&reasoning.summary) + tokens_of_parts(&reasoning.content)
         }
+        // Its result is an image in base64.
+        Item::Other(_) if item.kind() == "image_generation_call" => IMAGE,
         Item::Other(members) => text_bytes(members).div_ceil(BYTES_PER_TOKEN),
         _ => 0,
     };
@@ -143,6 +145,9 @@ mod tests {
             {"type": "input_file", "filename": "a.pdf", "file_data": data},
         ]});
         assert_eq!(tokens(file), 2004);
+        let drawn =
+            json!({"type": "image_generation_call", "id": "ig_1", "result": "A".repeat(1_000_000)});
+        assert_eq!(tokens(drawn), 1004);
         let seen = json!({"type": "function_call_output", "call_id": "a", "output": [
             {"type": "input_image", "image_url": data},
         ]});

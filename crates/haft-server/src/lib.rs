@@ -19,6 +19,7 @@ mod app;
 mod chat;
 mod compaction;
 mod connections;
+mod content_hosts;
 mod context;
 mod conversation_locks;
 mod drive;

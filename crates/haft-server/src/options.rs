@@ -42,6 +42,9 @@ pub struct ServerOptions {
     /// The hosts of MCP servers that requests may name by their addresses: host names, `*.example.com`,
     /// `*` for every public one, or whole origins, which alone may be private or without TLS.
     pub mcp_hosts: Vec<String>,
+    /// The hosts of images, files and videos that requests may name by their addresses, in the same form. The
+    /// model's provider fetches them, over `http` or `https`.
+    pub content_hosts: Vec<String>,
     /// The model of requests that name none.
     pub default_model: Option<String>,
     /// What bounds each run. A request may lower a limit, never raise it.
@@ -77,6 +80,7 @@ impl Default for ServerOptions {
             allow_anonymous: false,
             allowed_origins: Vec::new(),
             mcp_hosts: vec!["*".into()],
+            content_hosts: vec!["*".into()],
             default_model: None,
             loop_options: LoopOptions::default(),
             retention: Retention::default(),

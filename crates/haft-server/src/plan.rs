@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_core::{
-    Cancel, Conversation, Item, Model, ModelOptions, ModelRequest, Owner, Streaming, SuspendAlways,
-    ToolContext,
+    Cancel, Conversation, Item, Model, ModelOptions, ModelRequest, Owner, ProviderOptions,
+    Streaming, SuspendAlways, ToolContext,
 };
 use haft_engine::{LoopOptions, OnMismatch, Run, Session, may_ask_once};
 use haft_mcp::CallLog;
@@ -14,13 +14,14 @@ use haft_models::pool::Witness;
 
 use crate::app::{App, Caller, now};
 use crate::compaction::{Carried, Compaction, Halt, Piece, Writing};
+use crate::content_hosts::check_addresses;
 use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::estimate::{tokens_of, tokens_of_conversation, tokens_of_item, tokens_of_tools};
 use crate::history::{Claims, Expanded, Record, expand, not_found, verify};
 use crate::mcp::{ListedServer, Listing, QuestionIds};
 use crate::stream::{HostedCall, Translation, Translator};
-use crate::toolkit::{Deferred, Ingredients, Search, Toolkit};
+use crate::toolkit::{Deferred, Ingredients, Search, Toolkit, includes_for};
 use crate::truncate::fitted;
 use crate::watch::{Commission, RunWatch, Tools};
 use crate::wire::{
@@ -82,6 +83,7 @@ impl Plan {
     ) -> Result<(Box<Self>, Box<Translator>), ApiError> {
         let entry = app.models.find(request.model.as_deref())?;
         let loaded = context.loaded();
+        let capabilities = entry.model.capabilities();
         let ingredients = Ingredients {
             tools: &request.tools,
             loaded: &loaded,
@@ -89,16 +91,17 @@ impl Plan {
             snapshot: &app.catalog.snapshot(),
             owner: &caller.owner,
             unsupported: app.options.unsupported_tools,
+            provider_tools: &capabilities.provider_tools,
             mcp: servers,
             options: &app.options.loop_options,
-            context_tokens: entry.model.capabilities().context_tokens,
+            context_tokens: capabilities.context_tokens,
             unsaid: context.unsaid(),
         };
         check_count(&ingredients, app.options.limits.max_tools, request)?;
         let mut toolkit = Toolkit::of(&ingredients)?;
         let records = context.pieces.iter().map(|piece| piece.record.clone());
         let records: Vec<Record> = records.collect();
-        let takes_images = entry.model.capabilities().image_input;
+        let takes_images = capabilities.image_input;
         let expanded = expand(&records, &*toolkit, takes_images, &context.claims)?;
         verify(&expanded.answered(), &records)?;
         // Where it is shared, there is nothing to load.
@@ -114,6 +117,7 @@ impl Plan {
         }
         let conversation = Conversation::from(expanded.items);
         check_content(&*entry.model, &records)?;
+        check_addresses(&records, &toolkit.provider.tools, &app.content_hosts)?;
         if conversation.is_empty() && is_asked {
             let message = "there is nothing to answer: send a text or items in `input`";
             let error = ApiError::new(ErrorCode::MissingRequiredParameter, message);
@@ -128,7 +132,7 @@ impl Plan {
             _ => OnMismatch::Accept,
         };
         let calls = Arc::new(CallLog::default());
-        let is_native = entry.model.capabilities().native_deferred_loading;
+        let is_native = capabilities.native_deferred_loading;
         let translation = Translation {
             tools: toolkit.shown.clone(),
             asking: toolkit.asking.clone(),
@@ -146,12 +150,14 @@ impl Plan {
             holds_text: matches!(on_mismatch, OnMismatch::Retry { tries } if tries > 1),
             has_vendor_events: caller.wants_vendor_events || toolkit.wants_events,
             is_agentic: toolkit.is_agentic,
+            has_provider_items: !toolkit.provider.tools.is_empty(),
         };
         let resource = ResponseResource::begun(&new_id("resp"), now(), &entry.name, request);
         let resource = Box::new(resource);
         let translator = Translator::new(resource, translation);
         let witness = Witness::default();
-        let model_options = model_options(request);
+        let mut model_options = model_options(request);
+        model_options.provider = provider_options(&toolkit, request);
         let plan = Box::new(Self {
             model: entry.pool.heard_by(witness.clone()),
             conversation,
@@ -166,10 +172,10 @@ impl Plan {
             truncation: request.truncation,
             cancel: app.lifetime.run_signal(),
             instructions: request.instructions.clone(),
-            toolkit,
             options: bounded(&app.options.loop_options, request),
             ignored_parameters: ignored_parameters(request, &*entry.model, &model_options),
             model_options,
+            toolkit,
             is_parallel: request.parallel_tool_calls,
             format: request.text.format.clone(),
             on_mismatch,
@@ -248,7 +254,9 @@ impl Plan {
             _ => self.toolkit.search_definition(),
         };
         let tools = self.toolkit.shown_at_first().chain(&search);
-        instructions + queued + tokens_of_tools(tools)
+        let provider = self.model_options.provider.tools.iter();
+        let provider: u64 = provider.map(|tool| tokens_of(&tool.to_string())).sum();
+        instructions + queued + provider + tokens_of_tools(tools)
     }
 
     /// As much of a conversation as fits into the model: the oldest turns go if the request lets
@@ -462,6 +470,18 @@ fn unanswered(id: &str) -> ApiError {
     ApiError::new(ErrorCode::MissingToolOutput, message).at("input")
 }
 
+/// What is asked of the provider's own tools.
+fn provider_options(toolkit: &Toolkit, request: &CreateRequest) -> ProviderOptions {
+    let provider = toolkit.provider.clone();
+    ProviderOptions {
+        include: includes_for(&provider, &request.include.provider_values()),
+        max_calls: request
+            .max_tool_calls
+            .filter(|_| !provider.tools.is_empty()),
+        ..provider
+    }
+}
+
 /// The operator's limits, lowered where the request wants less.
 fn bounded(limits: &LoopOptions, request: &CreateRequest) -> LoopOptions {
     let mut options = limits.clone();
@@ -530,7 +550,10 @@ fn ignored_parameters(
             option => option,
         });
     let of_model = of_model.map(str::to_owned);
-    request.ignored.iter().cloned().chain(of_model).collect()
+    let included = options.provider.include.iter();
+    let included: Vec<_> = included.map(|value| format!("include[{value}]")).collect();
+    let of_request = request.ignored.iter().filter(|it| !included.contains(it));
+    of_request.cloned().chain(of_model).collect()
 }
 
 /// Refuses content that the model cannot take: nothing is left out in silence.

@@ -114,6 +114,9 @@ pub enum BuildError {
     /// The hosts of MCP servers cannot be understood.
     #[error("`mcp_hosts` cannot be used: {0}")]
     McpHosts(#[from] HostRuleError),
+    /// A host of images and files is none.
+    #[error("`content_hosts` cannot be used: {0}")]
+    ContentHosts(HostRuleError),
     /// The keys of clients cannot be used.
     #[error(transparent)]
     ApiKeys(#[from] KeysError),
@@ -203,6 +206,8 @@ impl ServerBuilder {
             None => SealingKeys::ephemeral()?,
         };
         let mcp_hosts = HostRules::new(&self.options.mcp_hosts)?;
+        let content_hosts =
+            HostRules::new(&self.options.content_hosts).map_err(BuildError::ContentHosts)?;
         let options = self.options;
         let limits = &options.limits;
         let file = self.data_dir.as_deref().map(KeyFile::in_folder);
@@ -225,6 +230,7 @@ impl ServerBuilder {
                 catalog: self.catalog,
                 mcp: self.mcp,
                 mcp_hosts,
+                content_hosts,
                 store: timed(self.store, &watch),
                 keyring,
                 line,

@@ -90,6 +90,9 @@ pub(super) struct ServerTable {
     /// The hosts of MCP servers that requests may bring along: names, `*.example.com`, `*` for every public
     /// one, or whole origins, which alone may be private or without TLS.
     pub(super) mcp_hosts: Option<Vec<String>>,
+    /// The hosts of images, files and videos that requests name by address and the model's provider fetches: names,
+    /// `*.example.com`, `*` for every public one, or whole origins, which alone may be private.
+    pub(super) content_hosts: Option<Vec<String>>,
     /// How long the server says at `/readyz` that it is not ready, and still takes requests, when it is
     /// told to stop.
     pub(super) drain_wait: Option<Age>,

@@ -150,15 +150,16 @@ fn at_home(file: PathBuf, lookup: haft_mcp::VariableLookup<'_>) -> PathBuf {
     }
 }
 
-/// The hosts of servers that requests may bring along, each of them one.
+/// The hosts that requests may name under this key of `[server]`, each of them one.
 pub(super) fn hosts(
     document: &Document<'_>,
+    key: &'static str,
     said: Option<Vec<String>>,
 ) -> Result<Vec<String>, Complaint> {
     let hosts = said.unwrap_or_else(|| vec![String::from("*")]);
     for (at, host) in hosts.iter().enumerate() {
         if let Err(error) = HostRules::new([host]) {
-            let path = [Step::Key("server"), Step::Key("mcp_hosts"), Step::Entry(at)];
+            let path = [Step::Key("server"), Step::Key(key), Step::Entry(at)];
             return Err(document.complain(&path, error.to_string()));
         }
     }

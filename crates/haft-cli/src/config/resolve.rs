@@ -57,6 +57,8 @@ pub(crate) struct Resolved {
     pub(crate) mcp_notes: Vec<String>,
     /// The hosts of those that requests may bring along.
     pub(crate) mcp_hosts: Vec<String>,
+    /// The hosts of images and files that requests may name.
+    pub(crate) content_hosts: Vec<String>,
     /// What a model is told, if anything.
     pub(crate) prompt: Option<PromptConfig>,
     /// The MCP server that haft itself is, if it is one.
@@ -159,7 +161,8 @@ pub(crate) fn resolve(
         concerto: concerto::concerto(&document, said.concerto)?,
         mcp: servers.servers,
         mcp_notes: servers.notes,
-        mcp_hosts: mcp::hosts(&document, server.mcp_hosts)?,
+        mcp_hosts: mcp::hosts(&document, "mcp_hosts", server.mcp_hosts)?,
+        content_hosts: mcp::hosts(&document, "content_hosts", server.content_hosts)?,
         gateway: gateway.or_else(|| flags.has_gateway.then(GatewayConfig::default)),
         listen: flags.listen.or(server.listen).unwrap_or_default(),
         data_dir,

@@ -144,6 +144,7 @@ fn options(config: &Resolved, choice: &Choice) -> Result<ServerOptions, Failure>
         stop_wait: config.stop_wait,
         api_key: api_key.map(|key| ApiKey::new(key.secret.expose())),
         mcp_hosts: config.mcp_hosts.clone(),
+        content_hosts: config.content_hosts.clone(),
         allowed_origins: origins.map(|it| it.as_str().to_owned()).collect(),
         default_model: Some(choice.default_model.clone()),
         loop_options: config.loop_options.clone(),

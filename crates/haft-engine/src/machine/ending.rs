@@ -111,8 +111,12 @@ impl Machine {
             requests: progress.usage.requests,
             usage: progress.usage,
         };
-        // Only a waiting run is taken up again; others leave a conversation behind.
-        if !matches!(end, End::Waiting(_)) {
+        // Only a run that waits for answers of its own is resumed; others leave a conversation behind.
+        let resumes = matches!(
+            &end,
+            End::Waiting(waiting) if !waiting.calls.is_empty() || !waiting.approvals.is_empty()
+        );
+        if !resumes {
             self.finished = self.session.run.take().unwrap_or_default();
         }
         self.effects.push_back(Effect::Checkpoint);

@@ -1,6 +1,6 @@
 //! How a turn is closed: results become part of the conversation, and the run goes on, waits or ends.
 
-use haft_core::{FunctionCallOutput, Item, RawArguments};
+use haft_core::{FunctionCallOutput, Item, RawArguments, open_provider_calls};
 use serde_json::Map;
 
 use crate::event::EventKind;
@@ -117,7 +117,20 @@ impl Machine {
         if forbidden_rounds >= 2 {
             self.progress().last_turn = Some(LastTurn::ForbiddenCalls);
         }
+        let open = open_provider_calls(self.session.conversation.items());
+        if !open.is_empty() {
+            let open = open.into_iter().cloned().collect();
+            return self.wait_for_provider_calls(open);
+        }
         self.begin_request();
+    }
+
+    /// Ends this leg until the caller has executed calls of tools that the provider defines.
+    pub(super) fn wait_for_provider_calls(&mut self, provider_calls: Vec<Item>) {
+        self.finish(End::Waiting(Waiting {
+            provider_calls,
+            ..Waiting::default()
+        }));
     }
 
     /// Tells the results of a turn, in call order.
@@ -155,7 +168,11 @@ impl Machine {
 
     /// Ends this leg of the run until the caller has answered.
     fn wait(&mut self, batch: Batch) {
-        let mut waiting = Waiting::default();
+        let open = open_provider_calls(self.session.conversation.items());
+        let mut waiting = Waiting {
+            provider_calls: open.into_iter().cloned().collect(),
+            ..Waiting::default()
+        };
         let mut open = Vec::new();
         for call in batch.calls {
             let state = match &call.state {

@@ -2,6 +2,7 @@
 
 use haft_core::{
     ContentPart, FinishReason, FunctionCall, Item, ItemStatus, ModelResponse, Role, ToolChoice,
+    is_provider_item, open_provider_calls,
 };
 
 use crate::answer::{AnswerContract, OnMismatch};
@@ -49,7 +50,15 @@ impl Machine {
         }
         self.progress().choice_broken = 0;
         if calls(&response).next().is_none() {
-            return self.take_answer(response);
+            let open: Vec<_> = open_provider_calls(response.items.iter())
+                .into_iter()
+                .cloned()
+                .collect();
+            if open.is_empty() {
+                return self.take_answer(response);
+            }
+            self.keep(response);
+            return self.wait_for_provider_calls(open);
         }
         let (rounds, limit) = (self.progress().rounds, self.environment.options.max_rounds);
         if rounds >= limit {
@@ -84,14 +93,17 @@ impl Machine {
 
     fn follows_choice(&mut self, response: &ModelResponse) -> bool {
         let mut calls = calls(response);
+        // The provider's own tools fulfil a demand for any tool.
+        let mut items = response.items.iter();
+        let has_own = items.any(|item| is_provider_item(item.kind()));
         match self.choice() {
             None | Some(ToolChoice::Auto) => true,
             Some(ToolChoice::None) => calls.next().is_none(),
-            Some(ToolChoice::Required) => calls.next().is_some(),
+            Some(ToolChoice::Required) => has_own || calls.next().is_some(),
             Some(ToolChoice::Function(name)) => calls.any(|call| call.name == name),
             Some(ToolChoice::Allowed(allowed)) => match allowed.mode {
                 haft_core::AllowedMode::Auto => true,
-                haft_core::AllowedMode::Required => calls.next().is_some(),
+                haft_core::AllowedMode::Required => has_own || calls.next().is_some(),
                 haft_core::AllowedMode::None => calls.next().is_none(),
             },
         }

@@ -82,6 +82,11 @@ impl Machine {
         };
         let mut options = environment.model_options.clone();
         options.max_output_tokens = self.output_room();
+        let progress = self.progress();
+        if progress.rounds > 0 || progress.last_turn.is_some() {
+            // Like every other demand, it holds until a tool has run.
+            options.provider.choice = None;
+        }
         ModelRequest {
             instructions,
             conversation: self.session.conversation.clone(),
@@ -270,6 +275,9 @@ fn told(event: &ModelEvent) -> Option<EventKind> {
         ModelEvent::ArgumentsDelta { index, text } => EventKind::ArgumentsDelta { index, text },
         ModelEvent::SummaryDelta { index, part, text } => {
             EventKind::SummaryDelta { index, part, text }
+        }
+        ModelEvent::ProviderEvent { index, event: body } => {
+            EventKind::ProviderEvent { index, body }
         }
         ModelEvent::ItemDone { index, item } => EventKind::ItemFinished { index, item },
         _ => return None,

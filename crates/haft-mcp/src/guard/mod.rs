@@ -162,6 +162,35 @@ impl HostRules {
         Ok(Self(rules.collect::<Result<_, _>>()?))
     }
 
+    /// Whether an address may be given to somebody else who fetches it. Nothing is looked up here: hosts that are
+    /// public by what they are called count as public, over `http` as well.
+    ///
+    /// ```
+    /// use haft_mcp::{HostRules, Url};
+    /// let rules = HostRules::default();
+    /// assert!(rules.admits_unresolved(&Url::parse("https://example.com/a.pdf")?));
+    /// assert!(!rules.admits_unresolved(&Url::parse("https://192.168.1.1/a.pdf")?));
+    /// assert!(!rules.admits_unresolved(&Url::parse("file:///etc/passwd")?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn admits_unresolved(&self, url: &Url) -> bool {
+        let host = host_of(url);
+        let is_web = matches!(url.scheme(), "http" | "https") && !host.is_empty();
+        if !is_web || has_user(url) {
+            return false;
+        }
+        let mut rules = self.0.iter();
+        if rules.any(|rule| rule.is_origin_of(url)) {
+            return true;
+        }
+        let mut rules = self.0.iter();
+        let is_public = match literal(url) {
+            Some(address) => is_public(address),
+            None => is_public_name(&host),
+        };
+        is_public && rules.any(|rule| rule.admits(&host))
+    }
+
     /// Checks an address that a request names, and looks its host up once and for all.
     pub async fn admit(&self, url: &Url, resolver: &dyn Resolver) -> Result<Admitted, NotAllowed> {
         let host = host_of(url);
@@ -216,6 +245,25 @@ async fn addresses(
         return Err(unknown("it has no address".into()));
     }
     Ok(found)
+}
+
+/// Whether a name can be one of the public network: those without a dot and those of local networks are not.
+fn is_public_name(host: &str) -> bool {
+    // RFC 6761, RFC 6762, RFC 8375, and what ICANN keeps for private use.
+    const LOCAL: [&str; 6] = [
+        "localhost",
+        "local",
+        "internal",
+        "home.arpa",
+        "lan",
+        "invalid",
+    ];
+    let host = host.to_ascii_lowercase();
+    let is_below = |local: &&str| {
+        let rest = host.strip_suffix(*local);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    host.contains('.') && !LOCAL.iter().any(|local| is_below(&local))
 }
 
 /// The address that stands in place of a name. All spellings of numbers were read with the URL.

@@ -19,7 +19,7 @@ pub(super) enum Rule {
 /// An entry that says nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{entry}` in `mcp_hosts` is no host: write `*`, `example.com`, `*.example.com`, or a whole origin such as `http://127.0.0.1:9000`"
+    "`{entry}` is no host: write `*`, `example.com`, `*.example.com`, or a whole origin such as `http://127.0.0.1:9000`"
 )]
 pub struct HostRuleError {
     /// The entry, cut.

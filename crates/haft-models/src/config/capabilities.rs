@@ -101,6 +101,7 @@ impl CapabilityOverrides {
             structured_output_with_tools: self
                 .structured_output_with_tools
                 .unwrap_or(usual.structured_output_with_tools),
+            provider_tools: usual.provider_tools,
             context_tokens: usual.context_tokens,
         }
     }

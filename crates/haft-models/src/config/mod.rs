@@ -7,12 +7,14 @@
 mod build;
 mod capabilities;
 pub(crate) mod duration;
+mod hosted_tools;
 mod pools;
 mod secrets;
 
 pub(crate) use build::Parts;
 pub use build::{Backend, from_config, from_config_with};
 pub use capabilities::CapabilityOverrides;
+pub use hosted_tools::HostedTools;
 pub use pools::pools;
 pub use secrets::{HeaderSource, process_environment, required_variable};
 

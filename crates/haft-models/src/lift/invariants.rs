@@ -41,7 +41,10 @@ pub(crate) fn check(events: &[ModelEvent], is_finished: bool) {
                     (Item::Message(_), ItemKind::Message)
                         | (Item::Reasoning(_), ItemKind::Reasoning)
                         | (Item::FunctionCall(_), ItemKind::FunctionCall { .. })
-                        | (Item::Other(_), ItemKind::Other { .. })
+                        | (
+                            Item::Other(_),
+                            ItemKind::Other { .. } | ItemKind::Provider { .. }
+                        )
                 );
                 assert!(fits, "{events:#?}");
             }

@@ -197,6 +197,9 @@ impl Model for Pool {
             capabilities.tool_references &= others.tool_references;
             capabilities.structured_output &= others.structured_output;
             capabilities.structured_output_with_tools &= others.structured_output_with_tools;
+            capabilities.provider_tools = capabilities
+                .provider_tools
+                .intersection(&others.provider_tools);
         }
         // How much fits depends on who will be asked.
         let asked = self.members.iter().find(|member| {

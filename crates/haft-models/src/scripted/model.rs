@@ -57,6 +57,7 @@ impl ScriptedModel {
                 video_input: true,
                 structured_output: true,
                 structured_output_with_tools: true,
+                provider_tools: haft_core::ProviderTools::default(),
                 context_tokens: None,
             },
             player: Arc::new(Player::new(script.into())),

@@ -121,6 +121,9 @@ fn kind_of(item: &Item) -> ItemKind {
             call_id: call.call_id.clone(),
             name: call.name.clone(),
         },
+        Item::Other(members) if haft_core::is_provider_item(item.kind()) => ItemKind::Provider {
+            item: members.clone(),
+        },
         other => ItemKind::Other {
             item_type: other.kind().to_owned(),
         },

@@ -187,6 +187,9 @@ pub(crate) fn read_item(raw: &RawValue) -> Result<Item, ModelError> {
     read_members(raw)
 }
 
+/// The type of calls of custom tools.
+pub(crate) const CUSTOM_CALL: &str = "custom_tool_call";
+
 /// Reads an item of any form.
 fn read_members(raw: &RawValue) -> Result<Item, ModelError> {
     #[derive(Deserialize)]
@@ -206,6 +209,22 @@ fn read_members(raw: &RawValue) -> Result<Item, ModelError> {
             let written: Written<'_> = serde_json::from_str(raw.get()).map_err(broken)?;
             let written = arguments(written.arguments).unwrap_or_default();
             members.insert("arguments".into(), written.into());
+            for key in ["call_id", "name"] {
+                if !members.get(key).is_some_and(Value::is_string) {
+                    members.insert(key.into(), "".into());
+                }
+            }
+        }
+        Some(CUSTOM_CALL) => {
+            members.retain(|_, value| !value.is_null());
+            // Elsewhere it is a function of one argument.
+            let input = members.shift_remove("input");
+            let input = input.filter(Value::is_string).unwrap_or_else(|| "".into());
+            members.insert("type".into(), "function_call".into());
+            members.insert(
+                "arguments".into(),
+                json!({"input": input}).to_string().into(),
+            );
             for key in ["call_id", "name"] {
                 if !members.get(key).is_some_and(Value::is_string) {
                     members.insert(key.into(), "".into());

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use haft_core::{Item, Role};
+use haft_core::{Item, ProviderCall, Role};
 use serde_json::Value;
 
 use super::piece::{Origin, Piece};
@@ -161,13 +161,19 @@ fn waiting_call(piece: &Piece) -> Option<&str> {
             (!is_cut).then_some(call.call_id.as_str())
         }
         Item::Other(members) => {
-            let is_asked = matches!(piece.kind(), "custom_tool_call" | "tool_search_call");
+            let is_asked = matches!(piece.kind(), "custom_tool_call" | "tool_search_call")
+                || piece.record.item.provider_call().is_some_and(is_call);
             let is_cut = members.get("status").and_then(Value::as_str) == Some("incomplete");
             let id = members.get("call_id").and_then(Value::as_str);
             id.filter(|_| is_asked && !is_cut)
         }
         _ => None,
     }
+}
+
+/// Whether it is a call of a tool that the model's provider defines.
+fn is_call(call: ProviderCall<'_>) -> bool {
+    matches!(call, ProviderCall::Call { .. })
 }
 
 /// The calls in a row around one, with the thoughts that led to them.

@@ -1,6 +1,6 @@
 //! Calls and outputs of a context belong together (`open-responses.md` §6.2, §9.1).
 
-use haft_core::{Conversation, HistoryError, Item};
+use haft_core::{Conversation, HistoryError, Item, ProviderCall};
 use serde_json::Value;
 
 use super::Record;
@@ -50,6 +50,9 @@ pub(crate) fn call_of(item: &Item) -> Option<(&str, bool)> {
         Item::FunctionCall(call) => Some((&call.call_id, false)),
         Item::FunctionCallOutput(output) => Some((&output.call_id, true)),
         Item::Other(members) => {
+            if let Some(ProviderCall::Output { call_id }) = item.provider_call() {
+                return Some((call_id, true));
+            }
             let id = members.get("call_id").and_then(Value::as_str)?;
             Some((id, item.kind().ends_with("_output")))
         }

@@ -3,13 +3,14 @@
 use std::collections::{HashMap, HashSet};
 
 use haft_core::{
-    CallOutput, Conversation, FunctionCall, FunctionCallOutput, Item, ItemStatus, Role,
+    CallOutput, Conversation, FunctionCall, FunctionCallOutput, Item, ItemStatus, ProviderCall,
+    Role,
 };
 use serde_json::{Map, Value, json};
 
 use super::check::call_of;
 use super::claims::{Claim, Claims, is_over};
-use super::marks::{CALL, TURN, UNSEEN, WRITTEN};
+use super::marks::{CALL, TURN, UNSEEN, WIRE_ID, WRITTEN, is_mark};
 use super::questions::{Fate, Questions};
 use super::searches::{found, names_in, searches};
 use super::unseen::{Unseen, UnseenCall, without_unseen};
@@ -258,8 +259,16 @@ impl Expansion<'_> {
             | "mcp_list_tools"
             | "mcp_approval_response" => {}
             _ => {
+                let is_open = match record.item.provider_call() {
+                    Some(ProviderCall::Call { call_id, .. }) => !self.answered.contains(call_id),
+                    _ => false,
+                };
+                // The client was never asked to execute a call that was cut off.
+                if is_cut && is_open {
+                    return;
+                }
                 self.close_turn();
-                self.expanded.items.push(without_unseen(&record.item));
+                self.expanded.items.push(Item::Other(as_received(members)));
             }
         }
     }
@@ -388,6 +397,22 @@ impl Expansion<'_> {
         }
         output
     }
+}
+
+/// An item of a provider's own tool as the provider knows it: without what was noted here.
+fn as_received(members: &Map<String, Value>) -> Map<String, Value> {
+    let mut item = members.clone();
+    match members.get(WIRE_ID).and_then(Value::as_str) {
+        None => {}
+        Some("") => {
+            item.shift_remove("id");
+        }
+        Some(id) => {
+            item.insert("id".into(), id.into());
+        }
+    }
+    item.retain(|key, _| !is_mark(key));
+    item
 }
 
 fn arguments_of(members: &Map<String, Value>) -> String {

@@ -20,6 +20,10 @@ pub(crate) const DEFERRAL: &str = "haft_deferral";
 /// The calls that nobody saw, beside the item that they stand in front of or behind.
 pub(crate) const UNSEEN: &str = "haft_unseen";
 
+/// What id the model's provider knows an item by, where that is another than the one shown here; empty where it
+/// knows none.
+pub(crate) const WIRE_ID: &str = "haft_wire_id";
+
 /// What the names of all of these begin with.
 const OWN: &str = "haft_";
 

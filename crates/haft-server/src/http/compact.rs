@@ -76,6 +76,7 @@ fn check_calls(context: &Context) -> Result<(), ApiError> {
 fn shown(piece: &Piece) -> Option<Value> {
     let mut item = serde_json::to_value(&piece.record.item).ok()?;
     let include = Include {
+        provider: 0,
         encrypted_reasoning: true,
         logprobs: false,
     };

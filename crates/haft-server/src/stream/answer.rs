@@ -97,6 +97,11 @@ impl Answer {
                     shown: call.shown,
                 })
             }
+            ItemKind::Provider { item } => {
+                // It fulfils a demand for any tool, and not one for a certain function.
+                self.is_released |= !matches!(self.choice, Some(ToolChoice::Function(_)));
+                Some(Opening::Provider(item))
+            }
             _ => None,
         };
         self.entries.insert(
@@ -261,7 +266,9 @@ impl Answer {
             let Some(item) = &entry.finished else {
                 break;
             };
-            if is_last && !is_judged && !entry.is_hosted() {
+            // The provider says itself how its own items end.
+            let is_certain = is_judged || entry.is_hosted() || entry.is_of_provider();
+            if is_last && !is_certain {
                 break;
             }
             let status = if is_last {

@@ -1,10 +1,23 @@
 //! One item of an answer, as far as the model has come with it.
 
 use haft_core::{Item, ItemStatus};
+use serde_json::{Map, Value};
 
 use super::answer::{Closed, Placing};
 use super::event::Writer;
 use super::items::{OpenItem, Opening, Piece, Shown};
+use crate::wire::foreign_prefix;
+
+/// What the id of a provider's item begins with: the provider's own prefix, which clients know the type by.
+fn provider_prefix<'i>(id: Option<&'i str>, announced: &'i Map<String, Value>) -> &'i str {
+    let own = id
+        .and_then(|id| id.split_once('_'))
+        .map(|(prefix, _)| prefix);
+    let kind = announced.get("type").and_then(Value::as_str);
+    own.filter(|prefix| !prefix.is_empty())
+        .or_else(|| kind.and_then(foreign_prefix))
+        .unwrap_or("item")
+}
 
 /// One item.
 #[derive(Debug)]
@@ -46,7 +59,7 @@ impl Entry {
             None => false,
             Some(Opening::Message) => self.has_words() && (is_judged || !holds_text),
             Some(Opening::Reasoning) => self.has_words(),
-            Some(Opening::Call { .. }) => true,
+            Some(Opening::Call { .. } | Opening::Provider(_)) => true,
         }
     }
 
@@ -57,6 +70,7 @@ impl Entry {
                 Opening::Message => "msg",
                 Opening::Reasoning => "rs",
                 Opening::Call { shown, .. } => shown.id_prefix(),
+                Opening::Provider(announced) => provider_prefix(self.id.as_deref(), announced),
             };
             let place = placing.place(self.id.as_deref(), prefix);
             self.state = State::Open(OpenItem::open(place, opening.clone(), writer));
@@ -98,6 +112,11 @@ impl Entry {
 
     pub(super) fn is_hosted(&self) -> bool {
         matches!(&self.opening, Some(Opening::Call { shown, .. }) if shown.is_hosted())
+    }
+
+    /// Whether it is an item of one of the provider's own tools.
+    pub(super) fn is_of_provider(&self) -> bool {
+        matches!(self.opening, Some(Opening::Provider(_)))
     }
 
     pub(super) fn call(&self) -> Option<(&str, &Shown)> {
@@ -164,7 +183,7 @@ impl Entry {
             | Piece::Refusal(text)
             | Piece::Thought(text)
             | Piece::Summary { text, .. } => !text.is_empty(),
-            Piece::Arguments(_) => false,
+            Piece::Arguments(_) | Piece::Provider(_) => false,
         });
         has_pieces
             || match &self.finished {

@@ -103,6 +103,11 @@ impl Writer {
 
     /// Writes an event. `body` is an object with at least one member.
     pub(crate) fn write(&mut self, kind: &'static str, body: &impl Serialize) {
+        self.write_named(Cow::Borrowed(kind), body);
+    }
+
+    /// Writes an event of a provider. Its name must need no escape in JSON.
+    pub(crate) fn write_named(&mut self, kind: Cow<'static, str>, body: &impl Serialize) {
         let sequence_number = self.next;
         if self.is_muted {
             self.next += 1;
@@ -110,7 +115,7 @@ impl Writer {
         }
         let json = &mut self.scratch;
         json.clear();
-        for piece in [r#"{"type":""#, kind, r#"","sequence_number":"#] {
+        for piece in [r#"{"type":""#, &*kind, r#"","sequence_number":"#] {
             json.extend_from_slice(piece.as_bytes());
         }
         let mut written = serde_json::to_writer(&mut *json, &sequence_number).is_ok();
@@ -122,13 +127,13 @@ impl Writer {
         }
         // Only maps with other keys than strings fail, and no body has one.
         let (true, Ok(json)) = (written, std::str::from_utf8(json)) else {
-            tracing::error!(kind, "an event cannot be written");
+            tracing::error!(kind = &*kind, "an event cannot be written");
             return;
         };
         self.next += 1;
         self.written.push(WireEvent {
             sequence_number,
-            kind: Cow::Borrowed(kind),
+            kind,
             json: json.into(),
         });
     }

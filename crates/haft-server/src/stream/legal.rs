@@ -382,8 +382,11 @@ impl Stream {
         }
         let status = text(done, "status")?;
         let can_fail = is_hosted(done) || done["type"] == "mcp_list_tools";
+        let is_of_provider = haft_core::is_provider_item(text(done, "type")?);
         demand(
-            matches!(status, "completed" | "incomplete") || can_fail && status == "failed",
+            is_of_provider
+                || matches!(status, "completed" | "incomplete")
+                || can_fail && status == "failed",
             "an item ends in a status that it cannot have",
         )?;
         item.check_whole(done)?;
@@ -510,6 +513,11 @@ impl Item {
     /// An event that tells how far the server is with an item: first that it works, last how it ended.
     fn work(&mut self, kind: &str) -> Checked {
         let item_type = text(&self.added, "type")?;
+        if haft_core::is_provider_item(item_type) {
+            // Its provider reports what it likes, about its own items only.
+            let prefix = format!("response.{item_type}");
+            return demand(kind.starts_with(&prefix), "the event is about another item");
+        }
         let of_item = kind
             .strip_prefix("response.")
             .and_then(|kind| kind.strip_prefix(item_type))

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use haft_core::{CallOutput, Item, ItemKind, ItemStatus};
+use haft_core::{CallOutput, Item, ItemKind, ItemStatus, is_provider_item};
 use haft_engine::EventKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -167,6 +167,10 @@ impl Translator {
                 }
                 Item::Message(_) => (ItemKind::Message, None),
                 Item::Reasoning(_) => (ItemKind::Reasoning, None),
+                Item::Other(members) if is_provider_item(item.kind()) => {
+                    let item = members.clone();
+                    (ItemKind::Provider { item }, None)
+                }
                 // No other kind is shown.
                 _ => continue,
             };
@@ -203,6 +207,9 @@ fn translated(kind: &str, mut body: Value) -> Option<EventKind> {
             item: match body["item"]["type"].as_str()? {
                 "message" => ItemKind::Message,
                 "reasoning" => ItemKind::Reasoning,
+                own if is_provider_item(own) => ItemKind::Provider {
+                    item: serde_json::from_value(body["item"].take()).ok()?,
+                },
                 // Calls are told together with the snapshot that knows of them.
                 _ => return None,
             },

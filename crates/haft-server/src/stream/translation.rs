@@ -40,6 +40,8 @@ pub(crate) struct Translation {
     pub(crate) holds_text: bool,
     /// Whether vendor events are sent.
     pub(crate) has_vendor_events: bool,
+    /// Whether items of the provider's own tools are shown: the request asks for such tools.
+    pub(crate) has_provider_items: bool,
     /// Whether a response that waits for its client says so.
     pub(crate) is_agentic: bool,
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use haft_core::{CallOutput, ContentPart, FinishReason, Item, ItemStatus, Message, Role, ToolCall};
+use haft_core::{
+    CallOutput, ContentPart, FinishReason, Item, ItemKind, ItemStatus, Message, Role, ToolCall,
+};
 use haft_engine::EventKind;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -221,9 +223,14 @@ impl Translator {
             }
             EventKind::ItemStarted { index, id, item } => {
                 let shown = match &item {
-                    haft_core::ItemKind::FunctionCall { name, .. } => self.shown(name),
+                    ItemKind::FunctionCall { name, .. } => self.shown(name),
                     _ => None,
                 };
+                let is_shown = self.translation.has_provider_items
+                    || !matches!(item, ItemKind::Provider { .. });
+                if !is_shown {
+                    return Vec::new();
+                }
                 let only_one = !self.translation.is_parallel;
                 self.answer.start(index, id, item, shown, only_one);
                 self.show();
@@ -237,6 +244,7 @@ impl Translator {
             EventKind::ArgumentsDelta { index, text } => {
                 self.piece(index, Piece::Arguments(text));
             }
+            EventKind::ProviderEvent { index, body } => self.piece(index, Piece::Provider(body)),
             EventKind::ItemFinished { index, item } => {
                 self.answer.finish(index, item);
                 self.show();

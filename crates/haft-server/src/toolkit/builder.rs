@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::deferral::{Declared, Deferral, Origin, Search, Within};
 use super::names::{Identity, Names};
+use super::provider::Passed;
 use super::{Ingredients, ServerState, UnsupportedTools, WireName, freeform};
 use crate::error::{ApiError, ErrorCode};
 use crate::mcp::ListedServer;
@@ -43,6 +44,8 @@ pub(super) struct Builder {
     pub(super) is_agentic: bool,
     pub(super) wants_events: bool,
     pub(super) ignored: Vec<String>,
+    /// What goes to the model's provider in its own form.
+    pub(super) passed: Passed,
     /// The tools about whose calls somebody may be asked.
     pub(super) asking: HashSet<String>,
     /// The labels of MCP servers, and what became of each.
@@ -69,6 +72,7 @@ impl Builder {
             is_agentic: false,
             wants_events: false,
             ignored: Vec::new(),
+            passed: Passed::to(ingredients.provider_tools),
             asking: HashSet::new(),
             servers: HashMap::new(),
             mcp: ingredients.mcp.to_vec(),
@@ -151,7 +155,7 @@ impl Builder {
                 if config.get("events") == Some(&Value::Bool(true)) {
                     self.wants_events = true;
                 }
-                self.add_hosted(tool, tool_type, origin)
+                self.add_hosted(tool, tool_type, config, origin)
             }
         }
     }
@@ -261,6 +265,7 @@ impl Builder {
             let param = format!("{}.parameters", tool.param);
             ApiError::new(ErrorCode::InvalidFunctionParameters, error.to_string()).at(param)
         })?;
+        self.note_form(&backend, &function.name, within, None);
         let namespace = namespace.map(str::to_owned);
         self.wire_names.push(WireName::Function {
             name: function.name.clone(),
@@ -306,6 +311,7 @@ impl Builder {
             .map_err(|error| {
                 ApiError::new(ErrorCode::InvalidValue, error.to_string()).at(&*tool.param)
             })?;
+        self.note_form(&backend, &custom.name, within, Some(tool));
         let namespace = namespace.map(str::to_owned);
         self.wire_names.push(WireName::Custom {
             name: custom.name.clone(),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use haft_core::{AllowedMode, AllowedTools, ToolChoice};
+use serde_json::{Value, json};
 
 use super::{Deferral, ServerState, WireName};
 use crate::error::{ApiError, ErrorCode};
@@ -12,6 +13,8 @@ use crate::wire::{WireChoice, WireChoiceMode, WireToolName};
 pub(super) struct Offer<'t> {
     /// Whether the model is offered any tool.
     pub(super) has_tools: bool,
+    /// Whether its provider is given tools of its own.
+    pub(super) has_provider_tools: bool,
     pub(super) names: &'t [WireName],
     /// What the model calls the client's search, if there is one.
     pub(super) search: Option<&'t str>,
@@ -26,6 +29,29 @@ pub(super) struct Lowered {
     pub(super) choice: ToolChoice,
     /// What holds until a tool has run, where that is something else.
     pub(super) first: Option<ToolChoice>,
+    /// What the provider is told instead, where the choice is about its own tools.
+    pub(super) provider: Option<Value>,
+    /// Its own tools among those that are allowed, where others are too.
+    pub(super) allowed: Vec<Value>,
+}
+
+impl Lowered {
+    fn to(choice: ToolChoice) -> Self {
+        Self {
+            choice,
+            first: None,
+            provider: None,
+            allowed: Vec::new(),
+        }
+    }
+
+    /// A choice that only the provider can follow; `choice` is what holds for all other tools.
+    fn at_provider(choice: ToolChoice, provider: Value) -> Self {
+        Self {
+            provider: Some(provider),
+            ..Self::to(choice)
+        }
+    }
 }
 
 pub(super) fn lower_choice(choice: &WireChoice, offer: &Offer<'_>) -> Result<Lowered, ApiError> {
@@ -39,11 +65,74 @@ pub(super) fn lower_choice(choice: &WireChoice, offer: &Offer<'_>) -> Result<Low
             let first = ToolChoice::Allowed(AllowedTools { mode, names });
             (ToolChoice::Auto, Some(first))
         };
-        return Ok(Lowered { choice, first });
+        return Ok(Lowered {
+            first,
+            ..Lowered::to(choice)
+        });
     }
-    let choice = lower(choice, offer)?;
-    let first = None;
-    Ok(Lowered { choice, first })
+    if offer.has_provider_tools
+        && let Some(lowered) = lower_for_provider(choice, offer)?
+    {
+        return Ok(lowered);
+    }
+    lower(choice, offer).map(Lowered::to)
+}
+
+/// A choice that is about tools of the provider; none where it is about others only.
+fn lower_for_provider(choice: &WireChoice, offer: &Offer<'_>) -> Result<Option<Lowered>, ApiError> {
+    let is_own = |wanted: &WireToolName| {
+        let WireToolName::Hosted { tool_type } = wanted else {
+            return false;
+        };
+        let mut names = offer.names.iter();
+        names.any(|name| matches!(name, WireName::Provider { tool_type: own } if own == tool_type))
+    };
+    Ok(match choice {
+        WireChoice::Tool(wanted) if is_own(wanted) => {
+            Some(Lowered::at_provider(ToolChoice::Auto, entry(wanted)))
+        }
+        // Without functions nothing else would tell the provider.
+        WireChoice::Required if !offer.has_tools => {
+            Some(Lowered::at_provider(ToolChoice::Auto, json!("required")))
+        }
+        WireChoice::None if !offer.has_tools => {
+            Some(Lowered::at_provider(ToolChoice::Auto, json!("none")))
+        }
+        WireChoice::Allowed { mode, tools } if tools.iter().any(is_own) => {
+            let (own, others): (Vec<_>, Vec<_>) = tools.iter().cloned().partition(is_own);
+            let own: Vec<_> = own.iter().map(entry).collect();
+            if *mode != WireChoiceMode::None && others.is_empty() {
+                let mode = match mode {
+                    WireChoiceMode::Required => "required",
+                    WireChoiceMode::Auto | WireChoiceMode::None => "auto",
+                };
+                let choice = json!({"type": "allowed_tools", "mode": mode, "tools": own});
+                let functions = if offer.has_tools {
+                    ToolChoice::None
+                } else {
+                    ToolChoice::Auto
+                };
+                return Ok(Some(Lowered::at_provider(functions, choice)));
+            }
+            if others.is_empty() {
+                return Ok(Some(Lowered::at_provider(ToolChoice::None, json!("none"))));
+            }
+            let others = WireChoice::Allowed {
+                mode: *mode,
+                tools: others,
+            };
+            Some(Lowered {
+                allowed: own,
+                ..Lowered::to(lower(&others, offer)?)
+            })
+        }
+        _ => None,
+    })
+}
+
+/// How the provider is told of one of its own tools.
+fn entry(wanted: &WireToolName) -> Value {
+    json!({"type": told(wanted)})
 }
 
 fn lower(choice: &WireChoice, offer: &Offer<'_>) -> Result<ToolChoice, ApiError> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use haft_catalog::Snapshot;
 use haft_core::{Owner, OwnersTool, ToolKind, ToolObject, ToolRef};
+use serde_json::{Map, Value};
 
 use super::builder::Builder;
 use super::deferral::{Declared, Origin};
@@ -37,6 +38,7 @@ impl Builder {
         &mut self,
         entry: &RequestTool,
         tool_type: &str,
+        config: &Map<String, Value>,
         origin: Origin,
     ) -> Result<(), ApiError> {
         let mut visible = visible(&self.snapshot, &self.owner);
@@ -54,6 +56,10 @@ impl Builder {
         });
         drop(visible);
         let Some(found) = found else {
+            if self.passed.takes(tool_type) {
+                self.pass_on(tool_type, config);
+                return Ok(());
+            }
             return self.leave_out(tool_type, &entry.param);
         };
         let name = found.definition().name().as_str().to_owned();
@@ -93,7 +99,7 @@ impl Builder {
         if !is_ignored {
             return Err(self.unsupported(tool_type, param));
         }
-        tracing::info!(tool_type, "a tool type that nobody provides is left out");
+        tracing::info!("ignoring unsupported hosted tool type `{tool_type}`");
         self.ignored.push(tool_type.to_owned());
         self.wire_names.push(WireName::Hosted {
             tool_type: tool_type.to_owned(),

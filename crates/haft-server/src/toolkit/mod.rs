@@ -8,6 +8,7 @@ mod freeform;
 mod hosted;
 mod mcp;
 mod names;
+mod provider;
 mod renamed;
 
 #[cfg(test)]
@@ -17,7 +18,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use haft_catalog::{BindError, Binding, Catalog, Snapshot};
-use haft_core::{Defer, Owner, ToolChoice, ToolDefinition, ToolName, ToolRef};
+use haft_core::{
+    Defer, Owner, ProviderOptions, ProviderTools, ToolChoice, ToolDefinition, ToolName, ToolRef,
+};
 use haft_engine::{LoopOptions, is_held_back, search_tool_name, search_tools_described};
 
 use crate::error::{ApiError, ErrorCode};
@@ -32,6 +35,7 @@ use deferral::Deferral;
 pub(crate) use deferral::{Declared, Search, definitions};
 pub(crate) use hosted::hosted_tools;
 use names::{Identity, Names};
+pub(crate) use provider::includes_for;
 pub(crate) use renamed::of_type;
 
 /// What becomes of hosted tool types that nobody provides.
@@ -64,6 +68,8 @@ pub(crate) struct Toolkit {
     pub(crate) is_agentic: bool,
     /// Whether it asks for vendor events.
     pub(crate) wants_events: bool,
+    /// What goes to the model's provider in its own form.
+    pub(crate) provider: ProviderOptions,
     /// The types that were left out.
     pub(crate) ignored: Vec<String>,
     /// Whether tools are held back that say nothing about it.
@@ -93,6 +99,8 @@ pub(crate) struct Ingredients<'r> {
     /// Whose request it is: some tools are not the same for everybody.
     pub(crate) owner: &'r Owner,
     pub(crate) unsupported: UnsupportedTools,
+    /// The types that the model takes in its provider's own form.
+    pub(crate) provider_tools: &'r ProviderTools,
     /// The MCP servers of the request.
     pub(crate) mcp: &'r [ListedServer],
     pub(crate) options: &'r LoopOptions,
@@ -191,12 +199,18 @@ impl Toolkit {
         let search = builder.names.of(&Identity::Search);
         let offer = Offer {
             has_tools: !builder.tools.is_empty(),
+            has_provider_tools: builder.passed.has_tools(),
             names: &builder.wire_names,
             search: (builder.search == Search::Client).then_some(search.as_str()),
             servers: &builder.servers,
             deferral: &builder.deferral,
         };
-        let Lowered { choice, first } = lower_choice(ingredients.choice, &offer)?;
+        let Lowered {
+            choice,
+            first,
+            provider,
+            allowed,
+        } = lower_choice(ingredients.choice, &offer)?;
         let tools = builder.tools.iter().map(|(_, tool)| tool.clone());
         let binding = bind(ingredients.snapshot, tools, choice)?;
         let decision = Decision::of(&builder, &binding, first.as_ref(), ingredients)?;
@@ -225,6 +239,7 @@ impl Toolkit {
             servers: builder.servers,
             is_agentic: builder.is_agentic,
             wants_events: builder.wants_events,
+            provider: builder.passed.into_options(provider, allowed),
             ignored: builder.ignored,
             defer: decision.defer,
             loaded: loaded.iter().map(|name| ToolName::import(name)).collect(),
@@ -496,6 +511,8 @@ pub(crate) enum WireName {
         /// None for one that is left out.
         backend: Option<String>,
     },
+    /// A tool that goes to the model's provider as it is.
+    Provider { tool_type: String },
     Mcp {
         server_label: String,
         name: String,

@@ -15,7 +15,9 @@ pub(crate) use ids::new_id;
 pub(crate) use list::{ListPage, unknown_after};
 pub(crate) use mcp::{McpAddress, McpEntry, OWN_LABEL};
 pub(crate) use query::{ItemsQuery, RetrieveQuery};
-pub(crate) use read::{BoundedSchemas, ConversationBody, Door, ItemsBody, Vocabulary, cut_secrets};
+pub(crate) use read::{
+    BoundedSchemas, ConversationBody, Door, ItemsBody, Vocabulary, cut_secrets, foreign_prefix,
+};
 pub(crate) use request::{
     CreateRequest, CustomTool, FunctionTool, Include, InputItem, RequestTool, RequestToolKind,
     TextFormat, Truncation, WireChoice, WireChoiceMode, WireToolName,

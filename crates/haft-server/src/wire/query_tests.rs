@@ -33,6 +33,7 @@ fn every_parameter_is_read() {
 #[test]
 fn a_list_is_read_in_every_spelling() {
     let both = Include {
+        provider: 0,
         encrypted_reasoning: true,
         logprobs: true,
     };

@@ -253,6 +253,9 @@ pub(crate) struct Include {
     pub(crate) encrypted_reasoning: bool,
     /// `message.output_text.logprobs`
     pub(crate) logprobs: bool,
+    /// The values that belong to tools of a provider, as bits in the order of
+    /// `PROVIDER_INCLUDES`.
+    pub(crate) provider: u8,
 }
 
 /// `truncation`.

@@ -109,6 +109,8 @@ struct Glance<'j> {
     haft_unseen: Option<IgnoredAny>,
     /// [`DEFERRAL`](crate::history::DEFERRAL)
     haft_deferral: Option<IgnoredAny>,
+    /// [`WIRE_ID`](crate::history::WIRE_ID)
+    haft_wire_id: Option<IgnoredAny>,
 }
 
 /// A member that is there, be it null.
@@ -124,7 +126,12 @@ impl<'j> Glance<'j> {
     }
 
     fn is_visible_as_it_is(&self, include: Include) -> bool {
-        let marks = [&self.haft_turn, &self.haft_unseen, &self.haft_deferral];
+        let marks = [
+            &self.haft_turn,
+            &self.haft_unseen,
+            &self.haft_deferral,
+            &self.haft_wire_id,
+        ];
         let is_marked = marks.into_iter().any(Option::is_some);
         let has_head = self.id.is_some() && self.status.is_some() && !is_marked;
         let content = self.content.map_or("", RawValue::get);

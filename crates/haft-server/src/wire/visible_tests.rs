@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 use super::*;
 
 const NOTHING: Include = Include {
+    provider: 0,
     encrypted_reasoning: false,
     logprobs: false,
 };
 const ALL: Include = Include {
+    provider: 0,
     encrypted_reasoning: true,
     logprobs: true,
 };

@@ -34,5 +34,6 @@ mod support;
 mod tenants;
 mod tools;
 mod truncation;
+mod upstream;
 mod watch;
 mod websocket;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use haft_core::{Item, ItemKind, ModelError, ModelEvent};
+use haft_core::{Item, ItemKind, ModelError, ModelEvent, ProviderOptions};
 use serde_json::value::RawValue;
 
-use super::seen::{Channel, Head, Seen, ids_of, is_call, kind_of, texts_of};
+use super::seen::{Channel, Head, Seen, ids_of, is_call, kind_of, namespace_of, texts_of};
 use crate::lift::Events;
 use crate::wire::responses::read_item;
 
@@ -17,9 +17,43 @@ pub(super) struct Items {
     by_id: HashMap<String, usize>,
     /// The server's `output_index` to places in `seen`.
     by_place: HashMap<u64, usize>,
+    /// What the request calls tools that the provider has names of its own for.
+    provider: ProviderOptions,
 }
 
 impl Items {
+    /// No items yet, of an answer to a request with these options.
+    pub(super) fn new(provider: ProviderOptions) -> Self {
+        Self {
+            provider,
+            ..Self::default()
+        }
+    }
+
+    /// As much of an item as says what it is, calls under the names of the request.
+    pub(super) fn head(&self, raw: &RawValue) -> Result<Head, ModelError> {
+        let mut head = Head::of(raw)?;
+        if let ItemKind::FunctionCall { name, .. } = &mut head.kind
+            && let Some(known) = self.provider.name_of(head.namespace.as_deref(), name)
+        {
+            known.clone_into(name);
+        }
+        Ok(head)
+    }
+
+    /// A whole item, calls under the names of the request.
+    pub(super) fn read(&self, raw: &RawValue) -> Result<Item, ModelError> {
+        let mut item = read_item(raw)?;
+        let namespace = namespace_of(&item).map(str::to_owned);
+        if let Item::FunctionCall(call) = &mut item
+            && let Some(known) = self.provider.name_of(namespace.as_deref(), &call.name)
+        {
+            known.clone_into(&mut call.name);
+            call.extra.shift_remove("namespace");
+        }
+        Ok(item)
+    }
+
     /// The open item that `item` is the end of.
     pub(super) fn open_one(&self, item: &Item, place: Option<u64>) -> Option<usize> {
         let kind = kind_of(item);
@@ -48,6 +82,16 @@ impl Items {
             .or_else(|| (0..self.seen.len()).rfind(fits))
     }
 
+    /// The open item of one of the provider's own tools that an event is about.
+    pub(super) fn of_provider(&self, id: Option<&str>, place: Option<u64>) -> Option<usize> {
+        let by_id = id.and_then(|id| self.by_id.get(id));
+        let found = by_id.or_else(|| place.and_then(|place| self.by_place.get(&place)));
+        found.copied().filter(|&index| {
+            let seen = &self.seen[index];
+            !seen.is_done && matches!(seen.kind, ItemKind::Provider { .. })
+        })
+    }
+
     /// Whether nothing was said of the item in this way.
     pub(super) fn is_silent(&self, index: usize, channel: Channel) -> bool {
         self.seen[index].said(channel).is_empty()
@@ -66,7 +110,7 @@ impl Items {
     /// Adds the items of an answer that came in one piece.
     fn add_whole(&mut self, output: &[&RawValue], out: &mut Events) -> Result<(), ModelError> {
         for raw in output {
-            let item = read_item(raw)?;
+            let item = self.read(raw)?;
             let id = item.id().map(str::to_owned);
             let index = self.open(kind_of(&item), id, None, out);
             self.close(index, item, out);
@@ -86,7 +130,7 @@ impl Items {
         if self.seen.is_empty() {
             return self.add_whole(output, out);
         }
-        let heads = output.iter().map(|raw| Head::of(raw));
+        let heads = output.iter().map(|raw| self.head(raw));
         let heads = heads.collect::<Result<Vec<_>, _>>()?;
         let streamed = self.seen.len();
         let is_aligned = heads.len() == streamed
@@ -116,10 +160,14 @@ impl Items {
             }
             match known {
                 Some(index) if self.seen[index].is_done => {}
-                Some(index) => self.close(index, read_item(raw)?, out),
+                Some(index) => {
+                    let item = self.read(raw)?;
+                    self.close(index, item, out);
+                }
                 None => {
                     let index = self.open(head.kind, head.id, None, out);
-                    self.close(index, read_item(raw)?, out);
+                    let item = self.read(raw)?;
+                    self.close(index, item, out);
                 }
             }
         }
@@ -174,7 +222,7 @@ impl Items {
             Channel::Refusal => ModelEvent::RefusalDelta { index, text },
             Channel::Summary(part) => ModelEvent::SummaryDelta { index, part, text },
             Channel::Thoughts => ModelEvent::ReasoningDelta { index, text },
-            Channel::Arguments => ModelEvent::ArgumentsDelta { index, text },
+            Channel::Arguments | Channel::Input => ModelEvent::ArgumentsDelta { index, text },
         });
     }
 

@@ -9,17 +9,17 @@
 mod items;
 mod seen;
 
-use haft_core::{FinishReason, ItemKind, ModelError, ModelErrorKind, ModelEvent};
-use serde_json::Value;
+use haft_core::{FinishReason, ItemKind, ModelError, ModelErrorKind, ModelEvent, ProviderOptions};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::{Events, Flow, Lift, broken_off, not_json};
 use crate::frame::SseEvent;
 use crate::http::in_stream;
-use crate::wire::responses::{Delta, Event, Response, read_item};
+use crate::wire::responses::{Delta, Event, Response};
 use crate::wire::{logprobs, text};
 use items::Items;
-use seen::{Channel, Head, kind_of};
+use seen::{Channel, kind_of};
 
 /// Where the answer of one request stands.
 #[derive(Default)]
@@ -64,6 +64,8 @@ fn channel_of(kind: &str) -> Option<(Channel, bool)> {
         "reasoning_text.done" | "reasoning.done" => (Channel::Thoughts, true),
         "function_call_arguments.delta" => (Channel::Arguments, false),
         "function_call_arguments.done" => (Channel::Arguments, true),
+        // The whole text comes with the item.
+        "custom_tool_call_input.delta" => (Channel::Input, false),
         _ => return None,
     })
 }
@@ -91,7 +93,8 @@ impl Lift for ResponsesLift {
             "failed" => self.terminal(&event, End::Failed, out)?,
             "error" => return Err(failure(&frame.data)),
             "" if event.error.is_some() => return Err(failure(&frame.data)),
-            other => self.piece(other, &event, out),
+            other if channel_of(other).is_some() => self.piece(other, &event, out),
+            _ => self.provider_event(&frame, &event, out),
         }
         Ok(if self.is_finished {
             Flow::Over
@@ -109,8 +112,16 @@ impl Lift for ResponsesLift {
 }
 
 impl ResponsesLift {
+    /// The answer to a request with these options.
+    pub(crate) fn new(provider: ProviderOptions) -> Self {
+        Self {
+            items: Items::new(provider),
+            ..Self::default()
+        }
+    }
+
     /// Takes a whole answer in.
-    pub(crate) fn whole(body: &str) -> Result<Events, ModelError> {
+    pub(crate) fn whole(mut self, body: &str) -> Result<Events, ModelError> {
         let mut response = read_response(body)?;
         if response.status.is_none() && response.output.is_none() {
             // Some servers send their errors with a status of success.
@@ -120,7 +131,7 @@ impl ResponsesLift {
             });
         }
         let mut out = Events::new();
-        Self::default().conclude(response, End::Completed, &mut out)?;
+        self.conclude(response, End::Completed, &mut out)?;
         Ok(out)
     }
 
@@ -138,7 +149,7 @@ impl ResponsesLift {
     fn added(&mut self, event: &Event<'_>, out: &mut Events) -> Result<(), ModelError> {
         let Some(raw) = event.item else { return Ok(()) };
         self.start(None, out)?;
-        let head = Head::of(raw)?;
+        let head = self.items.head(raw)?;
         let (kind, id) = (head.kind.clone(), head.id.clone());
         let index = self.items.open(kind, id, place(event), out);
         self.items.name(index, head.ids());
@@ -148,7 +159,7 @@ impl ResponsesLift {
     fn done(&mut self, event: &Event<'_>, out: &mut Events) -> Result<(), ModelError> {
         let Some(raw) = event.item else { return Ok(()) };
         self.start(None, out)?;
-        let item = read_item(raw)?;
+        let item = self.items.read(raw)?;
         let place = place(event);
         let index = self.items.open_one(&item, place).unwrap_or_else(|| {
             let id = item.id().map(str::to_owned);
@@ -196,7 +207,22 @@ impl ResponsesLift {
         true
     }
 
-    /// A piece of an item; every other event is nobody's concern here.
+    /// Passes on what the provider reports about an item of one of its own tools. Every other event is
+    /// ignored.
+    fn provider_event(&self, frame: &SseEvent, event: &Event<'_>, out: &mut Events) {
+        let item_id = text(event.item_id);
+        let Some(index) = self.items.of_provider(item_id.as_deref(), place(event)) else {
+            return;
+        };
+        let Ok(mut event) = serde_json::from_str::<Map<String, Value>>(&frame.data) else {
+            return;
+        };
+        let kind = frame.event.as_str();
+        event.entry("type").or_insert_with(|| kind.into());
+        out.push_back(ModelEvent::ProviderEvent { index, event });
+    }
+
+    /// A piece of an item.
     fn piece(&mut self, kind: &str, event: &Event<'_>, out: &mut Events) {
         let Some((channel, is_end)) = channel_of(kind) else {
             return;
@@ -231,6 +257,10 @@ impl ResponsesLift {
             Channel::Summary(_) => Channel::Summary(self.items.summary_part(index, told.part)),
             other => other,
         };
+        if channel == Channel::Input {
+            let text = as_argument(told.text, self.items.is_silent(index, channel));
+            return self.items.say(index, channel, &text, out);
+        }
         if channel == Channel::Text && !told.is_whole {
             self.items.weigh(index, logprobs(told.logprobs));
         }
@@ -245,7 +275,7 @@ impl ResponsesLift {
     fn find(&mut self, told: &Told<'_>, out: &mut Events) -> Option<usize> {
         let item_id = told.item_id.filter(|id| !id.is_empty());
         let known = self.items.taking(told.channel, item_id, told.place);
-        if known.is_some() || told.channel == Channel::Arguments {
+        if known.is_some() || matches!(told.channel, Channel::Arguments | Channel::Input) {
             return known;
         }
         let kind = match told.channel {
@@ -333,6 +363,17 @@ impl ResponsesLift {
             usage: response.usage.map(Into::into),
         });
         Ok(())
+    }
+}
+
+/// A piece of a custom tool's input as a piece of the arguments that stand for it, `{"input":"…"}`.
+fn as_argument(piece: &str, is_first: bool) -> String {
+    let quoted = Value::from(piece).to_string();
+    let escaped = quoted.get(1..quoted.len() - 1).unwrap_or_default();
+    if is_first && !escaped.is_empty() {
+        format!("{{\"input\":\"{escaped}")
+    } else {
+        escaped.to_owned()
     }
 }
 

@@ -1,13 +1,16 @@
 //! One item of an answer, as far as it has come.
 
-use haft_core::{ContentPart, FunctionCall, Item, ItemKind, Message, ModelError, Reasoning, Role};
+use haft_core::{
+    ContentPart, FunctionCall, Item, ItemKind, Message, ModelError, Reasoning, Role,
+    is_provider_item,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::lift::WIRE_ID;
 use crate::wire::Text;
-use crate::wire::responses::read_item;
+use crate::wire::responses::{CUSTOM_CALL, read_item};
 
 /// One item, as far as it has come.
 pub(super) struct Seen {
@@ -37,6 +40,8 @@ pub(super) enum Channel {
     Summary(usize),
     Thoughts,
     Arguments,
+    /// The text for a custom tool, which counts as an argument.
+    Input,
 }
 
 impl Seen {
@@ -78,7 +83,12 @@ impl Seen {
     }
 
     pub(super) fn is(&self, kind: &ItemKind) -> bool {
-        std::mem::discriminant(&self.kind) == std::mem::discriminant(kind)
+        match (&self.kind, kind) {
+            (ItemKind::Provider { item: own }, ItemKind::Provider { item }) => {
+                own.get("type") == item.get("type")
+            }
+            (own, kind) => std::mem::discriminant(own) == std::mem::discriminant(kind),
+        }
     }
 
     pub(super) fn takes(&self, channel: Channel) -> bool {
@@ -86,7 +96,7 @@ impl Seen {
             && match channel {
                 Channel::Text | Channel::Refusal => self.kind == ItemKind::Message,
                 Channel::Summary(_) | Channel::Thoughts => self.kind == ItemKind::Reasoning,
-                Channel::Arguments => is_call(&self.kind),
+                Channel::Arguments | Channel::Input => is_call(&self.kind),
             }
     }
 
@@ -96,7 +106,7 @@ impl Seen {
             Channel::Refusal => &self.refusal,
             Channel::Summary(part) => self.summary.get(part).map_or("", String::as_str),
             Channel::Thoughts => &self.thoughts,
-            Channel::Arguments => &self.arguments,
+            Channel::Arguments | Channel::Input => &self.arguments,
         }
     }
 
@@ -111,7 +121,7 @@ impl Seen {
                 &mut self.summary[part]
             }
             Channel::Thoughts => &mut self.thoughts,
-            Channel::Arguments => &mut self.arguments,
+            Channel::Arguments | Channel::Input => &mut self.arguments,
         }
     }
 
@@ -128,6 +138,7 @@ impl Seen {
                 extra: Map::new(),
             }),
             ItemKind::Reasoning => Item::Reasoning(Reasoning::default()),
+            ItemKind::Provider { item } => Item::Other(item.clone()),
             ItemKind::Other { item_type } => {
                 Item::Other(Map::from_iter([("type".into(), item_type.as_str().into())]))
             }
@@ -201,6 +212,9 @@ pub(super) fn kind_of(item: &Item) -> ItemKind {
             call_id: call.call_id.clone(),
             name: call.name.clone(),
         },
+        Item::Other(members) if is_provider_item(item.kind()) => ItemKind::Provider {
+            item: members.clone(),
+        },
         other => ItemKind::Other {
             item_type: other.kind().to_owned(),
         },
@@ -213,6 +227,8 @@ pub(super) struct Head {
     pub(super) id: Option<String>,
     /// That of a call.
     pub(super) call_id: Option<String>,
+    /// The namespace that a call names.
+    pub(super) namespace: Option<String>,
 }
 
 impl Head {
@@ -228,6 +244,8 @@ impl Head {
             call_id: Option<Text<'a>>,
             #[serde(borrow)]
             name: Option<Text<'a>>,
+            #[serde(borrow)]
+            namespace: Option<Text<'a>>,
         }
         let Ok(written) = serde_json::from_str::<Written<'_>>(raw.get()) else {
             // It has its own way of saying what is wrong.
@@ -237,6 +255,7 @@ impl Head {
                 kind: kind_of(&item),
                 id: item.id().map(str::to_owned),
                 call_id: ids.find(|id| Some(id.as_str()) != item.id()),
+                namespace: namespace_of(&item).map(str::to_owned),
             });
         };
         let filled = |text: Option<Text<'_>>| {
@@ -248,24 +267,40 @@ impl Head {
         let kind = match &*written.kind.0 {
             "message" => ItemKind::Message,
             "reasoning" => ItemKind::Reasoning,
-            "function_call" => {
+            "function_call" | CUSTOM_CALL => {
                 call_id = filled(written.call_id);
                 ItemKind::FunctionCall {
                     call_id: call_id.clone().unwrap_or_default(),
                     name: filled(written.name).unwrap_or_default(),
                 }
             }
+            own if is_provider_item(own) => ItemKind::Provider {
+                item: serde_json::from_str(raw.get()).unwrap_or_default(),
+            },
             other => ItemKind::Other {
                 item_type: other.to_owned(),
             },
         };
-        Ok(Self { kind, id, call_id })
+        Ok(Self {
+            kind,
+            id,
+            call_id,
+            namespace: filled(written.namespace),
+        })
     }
 
     /// The ids under which its pieces may come.
     pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
         let ids = self.id.iter().chain(&self.call_id);
         ids.map(String::as_str)
+    }
+}
+
+/// The namespace that a call names.
+pub(super) fn namespace_of(item: &Item) -> Option<&str> {
+    match item {
+        Item::FunctionCall(call) => call.extra.get("namespace")?.as_str(),
+        _ => None,
     }
 }
 

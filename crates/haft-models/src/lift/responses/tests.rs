@@ -3,6 +3,10 @@ use haft_core::{Item, ModelResponse, Usage};
 use proptest::prelude::*;
 use serde_json::json;
 
+fn whole(body: &str) -> Result<Events, ModelError> {
+    ResponsesLift::default().whole(body)
+}
+
 /// The events of a stream, or the error that it ends with.
 pub(super) fn lifted(data: &[&str]) -> Result<Vec<ModelEvent>, ModelError> {
     let mut lift = ResponsesLift::default();
@@ -291,15 +295,15 @@ fn a_whole_answer_is_lifted_like_a_stream() {
         {"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hey","annotations":[]}]},
         {"type":"function_call","id":"fc_1","call_id":"call_1","name":"find","arguments":"{\"a\" :1}","status":"completed"}],
         "usage":{"input_tokens":1,"output_tokens":2}}"#;
-    insta::assert_debug_snapshot!(ResponsesLift::whole(body).unwrap());
+    insta::assert_debug_snapshot!(whole(body).unwrap());
     for body in ["<html>", "{}"] {
-        let error = ResponsesLift::whole(body).unwrap_err();
+        let error = whole(body).unwrap_err();
         assert_eq!(error.kind, ModelErrorKind::Protocol, "{body}");
     }
-    let error = ResponsesLift::whole(r#"{"error":{"message":"no","code":"slow_down"}}"#);
+    let error = whole(r#"{"error":{"message":"no","code":"slow_down"}}"#);
     assert_eq!(error.unwrap_err().kind, ModelErrorKind::ServerError);
     let failed = r#"{"status":"failed","error":{"code":"invalid_prompt","message":"no"}}"#;
-    let error = ResponsesLift::whole(failed).unwrap_err();
+    let error = whole(failed).unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::PromptRefused);
 }
 

@@ -5,15 +5,18 @@
 //! that the provider does not hold, text under the other side's name, and thoughts that it cannot
 //! read. Parts of types that haft does not know go out as they are: the provider may know them.
 
+use std::collections::HashSet;
+
 use haft_core::{
-    CallOutput, Capabilities, ContentPart, FunctionCallOutput, Item, Message, Reasoning, RenderKey,
-    Role, TOOL_REFERENCES, UnsupportedContent,
+    CallOutput, Capabilities, ContentPart, FunctionCallOutput, Item, Message, ProviderOptions,
+    Reasoning, RenderKey, Role, TOOL_REFERENCES, UnsupportedContent,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::super::input::{self, Input};
+use super::native;
 use crate::lift::{REASONING_FIELD, WIRE_ID};
 
 /// What is noted down on items: how a call was found, what thoughts were called, under which id they
@@ -67,6 +70,41 @@ fn refusal(part: &ContentPart, capabilities: &Capabilities) -> Option<String> {
         Input::Text(_) | Input::Unknown => None,
         _ => capabilities.refusal_of(part.kind()),
     }
+}
+
+/// Renders a call, or the output of one, of a tool that the provider has a form of its own for; none for every
+/// other item.
+pub(super) fn native(
+    item: &Item,
+    provider: &ProviderOptions,
+    custom_calls: &HashSet<&str>,
+    capabilities: &Capabilities,
+) -> Option<Box<str>> {
+    if provider.forms.is_empty() {
+        return None;
+    }
+    let json = match item {
+        Item::FunctionCall(call) => {
+            let form = provider.forms.get(&call.name)?;
+            let mut json = native::call_members(call, form);
+            if form.custom.is_none() {
+                json.insert("arguments".into(), arguments(&call.arguments).into());
+            }
+            extend(&mut json, &call.extra);
+            Value::Object(json)
+        }
+        Item::FunctionCallOutput(output) => {
+            let kind = native::output_type(output, custom_calls);
+            if kind == "function_call_output" {
+                return None;
+            }
+            let mut json = output_json(output, capabilities);
+            json["type"] = kind.into();
+            json
+        }
+        _ => return None,
+    };
+    serde_json::to_string(&json).ok().map(Into::into)
 }
 
 fn json(item: &Item, thoughts: ThoughtsBack, capabilities: &Capabilities) -> Option<Box<str>> {

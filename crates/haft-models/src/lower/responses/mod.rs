@@ -5,13 +5,14 @@
 //! one conversation the later one repeats the earlier one. Nothing is sent that was not asked for.
 
 mod items;
+mod native;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use haft_core::{
-    AllowedMode, AllowedTools, Capabilities, ForcedChoice, Loading, ModelError, ModelOptions,
-    ModelRequest, RenderKey, Streaming, ToolChoice,
+    AllowedMode, Capabilities, ForcedChoice, Loading, ModelError, ModelOptions, ModelRequest,
+    RenderKey, Streaming, ToolChoice,
 };
 use serde_json::{Map, Value, json};
 
@@ -95,8 +96,9 @@ pub(crate) fn ignored(options: &ModelOptions) -> Vec<&'static str> {
 pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lowered, ModelError> {
     let capabilities = &settings.capabilities;
     let tools = tools(request, settings);
-    let (shown, choice) = calling(request.tool_choice.as_ref(), &tools, capabilities)?;
     let options = &request.options;
+    let provider = &options.provider;
+    let (shown, choice) = calling(request, &tools, capabilities)?;
     let effort = options.reasoning_effort.as_deref();
 
     let mut body = BodyWriter::new([&settings.extra, &options.extra]);
@@ -117,9 +119,11 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
     ]
     .into_iter()
     .flatten()
+    .chain(provider.include.iter().map(String::as_str))
     .collect();
     body.optional("include", (!include.is_empty()).then_some(include));
     body.optional("max_output_tokens", options.max_output_tokens);
+    body.optional("max_tool_calls", provider.max_calls);
     body.optional("temperature", options.temperature);
     body.optional("top_p", options.top_p);
     body.optional("top_logprobs", options.top_logprobs);
@@ -151,12 +155,17 @@ pub(crate) fn lower(request: &ModelRequest, settings: &Settings) -> Result<Lower
     );
     body.optional("instructions", instructions(request, json));
     if !shown.is_empty() {
-        body.raw("tools", &tools.searchable(shown, SEARCH_TOOL));
+        body.raw("tools", &shown);
         body.optional("tool_choice", choice);
         body.optional("parallel_tool_calls", request.parallel_tool_calls);
     }
+    let custom_calls = native::custom_calls(&request.conversation, provider);
     let items = request.conversation.entries().iter().map(|entry| {
         let thoughts = settings.thoughts_back;
+        if let Some(native) = items::native(entry.item(), provider, &custom_calls, capabilities) {
+            // Its form depends on the tools of the request as well, so it is not cached.
+            return Arc::new(Ok(Some(native)));
+        }
         let render = || items::render(entry.item(), thoughts, capabilities);
         entry.rendered().get(thoughts.key(capabilities), render)
     });
@@ -185,28 +194,41 @@ fn object<V: Into<Value>, const N: usize>(members: [(&str, Option<V>); N]) -> Op
     (!members.is_empty()).then_some(Value::Object(members))
 }
 
-/// What is said about calling tools. This API knows lists of allowed tools itself; everything else
-/// is lowered by what the server can do.
+/// The tools of a request and what is said about calling them. This API knows lists of allowed tools itself;
+/// everything else is lowered by what the server can do.
 fn calling(
-    choice: Option<&ToolChoice>,
+    request: &ModelRequest,
     tools: &RenderedTools,
     capabilities: &Capabilities,
 ) -> Result<(Bytes, Option<Value>), ModelError> {
+    let provider = &request.options.provider;
+    let (shown, choice) = functions(request, tools, capabilities)?;
+    // Where nothing may be called and the server does not keep to that, no tool is shown.
+    let is_withheld = shown.is_empty() && !tools.json().is_empty();
+    let list = native::tool_list(shown, tools, provider, !is_withheld);
+    Ok((list, provider.choice.clone().or(choice)))
+}
+
+/// The tools other than the provider's own, and what is said about calling them.
+fn functions(
+    request: &ModelRequest,
+    tools: &RenderedTools,
+    capabilities: &Capabilities,
+) -> Result<(Bytes, Option<Value>), ModelError> {
+    let provider = &request.options.provider;
+    let choice = request.tool_choice.as_ref();
     if let Some(ToolChoice::Allowed(allowed)) = choice
         && allowed.mode != AllowedMode::None
         && capabilities.forced_choice == ForcedChoice::Named
     {
         // A tool that could not be shown cannot be allowed either.
-        let names: Vec<_> = allowed
-            .names
-            .iter()
-            .filter(|name| tools.tool(name).is_some())
-            .collect();
+        let names = allowed.names.iter();
+        let names = names.filter(|name| tools.tool(name).is_some());
+        let names = names.map(|name| native::named(name, provider));
+        let names: Vec<_> = names.chain(provider.allowed.iter().cloned()).collect();
         if !names.is_empty() {
-            let mode = allowed.mode;
-            let names = names.into_iter().cloned().collect();
-            let choice = ToolChoice::Allowed(AllowedTools { mode, names });
-            return Ok((tools.json().clone(), Some(json!(choice))));
+            let choice = json!({"type": "allowed_tools", "mode": allowed.mode, "tools": names});
+            return Ok((tools.json().clone(), Some(choice)));
         }
     }
     let offer = offer(choice, tools, capabilities)?;
@@ -214,7 +236,7 @@ fn calling(
         Choice::Auto => json!("auto"),
         Choice::Required => json!("required"),
         Choice::None => json!("none"),
-        Choice::Named(name) => json!({"type": "function", "name": name}),
+        Choice::Named(name) => native::named(name, provider),
     });
     Ok((offer.tools, choice))
 }

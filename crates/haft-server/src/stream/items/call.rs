@@ -4,6 +4,7 @@ use haft_core::Item;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::custom_input::CustomInput;
 use super::{Place, rest};
 use crate::stream::event::Writer;
 
@@ -160,6 +161,8 @@ pub(super) struct OpenCall {
     call_id: String,
     shown: Shown,
     told: String,
+    /// The input of a custom tool, as far as it was sent.
+    input: CustomInput,
 }
 
 impl OpenCall {
@@ -168,11 +171,12 @@ impl OpenCall {
             call_id,
             shown,
             told: String::new(),
+            input: CustomInput::default(),
         }
     }
 
-    /// Only functions and MCP tools show their arguments as they are written: the input of a custom
-    /// tool is wrapped in an object for most models, and hosted calls have no events of their own.
+    /// Functions and MCP tools show their arguments as they are written, custom tools the input in them. Hosted
+    /// calls have no events of their own.
     pub(super) fn add(&mut self, text: &str, place: &Place, writer: &mut Writer) {
         if text.is_empty() {
             return;
@@ -186,6 +190,11 @@ impl OpenCall {
             write_delta(kind, text, place, writer);
         }
         self.told.push_str(text);
+        if let Shown::Custom { .. } = self.shown
+            && let Some(piece) = self.input.advance(&self.told)
+        {
+            write_delta(INPUT_DELTA, &piece, place, writer);
+        }
     }
 
     /// The model is done with a call that runs here, and has written these arguments.
@@ -227,10 +236,9 @@ impl OpenCall {
         let (item_id, output_index) = (&place.item_id, place.output_index);
         let text = match &self.shown {
             Shown::Custom { .. } => {
-                let input = custom_input(&written);
-                if !input.is_empty() {
-                    let kind = "response.custom_tool_call_input.delta";
-                    write_delta(kind, &input, place, writer);
+                let (input, rest) = std::mem::take(&mut self.input).finish(&written);
+                if !rest.is_empty() {
+                    write_delta(INPUT_DELTA, &rest, place, writer);
                 }
                 let done =
                     json!({"item_id": item_id, "output_index": output_index, "input": input});
@@ -274,6 +282,8 @@ pub(super) fn tell_arguments(arguments: &str, place: &Place, writer: &mut Writer
 }
 
 const MCP_DELTA: &str = "response.mcp_call_arguments.delta";
+
+const INPUT_DELTA: &str = "response.custom_tool_call_input.delta";
 
 fn write_arguments(arguments: &str, place: &Place, writer: &mut Writer) {
     let done = json!({
@@ -334,17 +344,6 @@ pub(crate) fn call_item(id: &str, call_id: &str, shown: &Shown, text: &str, stat
         members.insert("namespace".into(), namespace.as_str().into());
     }
     json
-}
-
-/// The text for a custom tool: most models write it into an object with one member.
-fn custom_input(written: &str) -> String {
-    match serde_json::from_str::<Value>(written) {
-        Ok(Value::Object(mut members)) => match members.remove("input") {
-            Some(Value::String(input)) => input,
-            _ => written.to_owned(),
-        },
-        _ => written.to_owned(),
-    }
 }
 
 /// A search's arguments are an object on the wire.

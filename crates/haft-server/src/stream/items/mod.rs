@@ -1,8 +1,10 @@
 //! The items of an output: the events by which each comes into being (`open-responses.md` §3.4).
 
 mod call;
+mod custom_input;
 mod hosted;
 mod message;
+mod provider;
 mod reasoning;
 
 use haft_core::{Item, ItemStatus};
@@ -19,6 +21,7 @@ pub(crate) use call::{HostedCall, SEARCH_CALL, Shown, call_item};
 pub(crate) use hosted::{HostedEnd, hosted_item};
 pub(super) use hosted::{open_hosted, tell_end};
 use message::OpenMessage;
+use provider::OpenProvider;
 use reasoning::OpenReasoning;
 
 /// A finished item, as it is stored: with what only some clients may see.
@@ -41,8 +44,13 @@ pub(super) enum Piece {
     Text(String),
     Refusal(String),
     Thought(String),
-    Summary { part: usize, text: String },
+    Summary {
+        part: usize,
+        text: String,
+    },
     Arguments(String),
+    /// An event of the provider about an item of one of its own tools.
+    Provider(Map<String, Value>),
 }
 
 /// An item that was opened and not yet closed.
@@ -57,6 +65,7 @@ enum Body {
     Message(OpenMessage),
     Reasoning(OpenReasoning),
     Call(OpenCall),
+    Provider(OpenProvider),
 }
 
 /// What an item is, as far as it is known when it is opened.
@@ -64,7 +73,12 @@ enum Body {
 pub(super) enum Opening {
     Message,
     Reasoning,
-    Call { call_id: String, shown: Shown },
+    Call {
+        call_id: String,
+        shown: Shown,
+    },
+    /// An item of one of the provider's own tools, as it was announced.
+    Provider(Map<String, Value>),
 }
 
 impl OpenItem {
@@ -80,6 +94,7 @@ impl OpenItem {
                 json!({"id": id, "type": "reasoning", "status": "in_progress", "summary": []})
             }
             Opening::Call { call_id, shown } => call_item(id, call_id, shown, "", "in_progress"),
+            Opening::Provider(announced) => provider::added(announced, id),
         });
         write_item("response.output_item.added", &place, &item, writer);
         if let Opening::Call {
@@ -93,6 +108,7 @@ impl OpenItem {
             Opening::Message => Body::Message(OpenMessage::default()),
             Opening::Reasoning => Body::Reasoning(OpenReasoning::default()),
             Opening::Call { call_id, shown } => Body::Call(OpenCall::new(call_id, shown)),
+            Opening::Provider(announced) => Body::Provider(OpenProvider::new(announced)),
         };
         Self { place, body }
     }
@@ -113,6 +129,9 @@ impl OpenItem {
                 reasoning.summary(*part, text, &self.place, writer);
             }
             (Body::Call(call), Piece::Arguments(text)) => call.add(text, &self.place, writer),
+            (Body::Provider(item), Piece::Provider(event)) => {
+                item.event(event, &self.place, writer);
+            }
             _ => {}
         }
     }
@@ -139,6 +158,10 @@ impl OpenItem {
         status: ItemStatus,
         writer: &mut Writer,
     ) -> OutputItem {
+        if let Body::Provider(open) = self.body {
+            let json = open.close(item, status, &self.place);
+            return finish(self.place, Value::Object(json), writer);
+        }
         let mut json = match (&mut self.body, item) {
             (Body::Message(message), Some(Item::Message(item))) => {
                 message.close(Some(item), &self.place, writer)
@@ -149,6 +172,7 @@ impl OpenItem {
             }
             (Body::Reasoning(reasoning), _) => reasoning.close(None, &self.place, writer),
             (Body::Call(call), item) => call.close(item, &self.place, writer),
+            (Body::Provider(_), _) => Map::new(),
         };
         json.insert("status".into(), json!(status));
         finish(self.place, Value::Object(json), writer)

@@ -62,6 +62,7 @@ impl Stage {
                 catalog,
                 mcp: servers(),
                 mcp_hosts: haft_mcp::HostRules::default(),
+                content_hosts: haft_mcp::HostRules::default(),
                 gateway: None,
                 store: Arc::new(MemoryStore::new()),
                 keyring: Keyring::open(None, None, KeyLimits::default()).unwrap(),

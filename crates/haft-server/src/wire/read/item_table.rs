@@ -8,6 +8,7 @@ use super::forms::{Flag, Form as _, ListOf, MAX_TEXT, Name, ShortId, Text, TextU
 use super::mcp_tool::cut_secrets;
 use super::parts::output;
 use super::{Read, Vocabulary};
+use crate::history::WIRE_ID;
 use crate::wire::ids::new_id;
 use crate::wire::request::RequestTool;
 
@@ -214,6 +215,13 @@ static FOREIGN: [(&str, ItemForm); 14] = [
     ("program_output", foreign("progo")),
 ];
 
+/// What the ids of items of this type begin with, where it is one of somebody else's tools.
+pub(crate) fn foreign_prefix(item_type: &str) -> Option<&'static str> {
+    let mut forms = FOREIGN.iter();
+    let (_, form) = forms.find(|(name, _)| *name == item_type)?;
+    Some(form.prefix)
+}
+
 impl ItemForm {
     /// What an item of this type must hold; none if nobody knows the type.
     pub(super) fn of(item_type: &str, words: &Vocabulary<'_>) -> Option<&'static Self> {
@@ -246,7 +254,12 @@ impl ItemForm {
         words: &Vocabulary<'_>,
     ) -> Read<ReadItem> {
         let id = fields.get("id", Text)?.filter(|id| !id.is_empty());
+        let is_new = id.is_none();
         let id = id.unwrap_or_else(|| new_id(self.prefix_of(item_type)));
+        if is_new && self.statuses.is_none() {
+            // The provider never saw this id.
+            fields.put(WIRE_ID, "".into());
+        }
         let status = match self.statuses {
             Some(statuses) => fields.get("status", Word(statuses))?.map(str::to_owned),
             None => fields.get("status", Text)?,

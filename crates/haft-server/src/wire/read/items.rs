@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::fields::{Fields, invalid, missing, wrong_type};
 use super::forms::{Flag, Form as _, MAX_TEXT, Name, ShortId, Text, TextUpTo, Word};
-use super::item_table::ItemForm;
+use super::item_table::{ItemForm, foreign_prefix};
 use super::parts::{Place, content, output, parts};
 use super::{Read, Vocabulary};
 use crate::error::{ApiError, ErrorCode};
-use crate::history::is_mark;
+use crate::history::{WIRE_ID, is_mark};
 use crate::wire::ids::new_id;
 use crate::wire::request::{InputItem, InputRecord};
 
@@ -142,7 +142,11 @@ impl InputRecord {
             Item::FunctionCallOutput(item) => item.id = id,
             Item::Reasoning(item) => item.id = id,
             Item::Other(members) => {
-                members.insert(String::from("id"), self.id.as_str().into());
+                let known = members.insert(String::from("id"), self.id.as_str().into());
+                let is_foreign = members.get("type").and_then(Value::as_str);
+                if is_foreign.and_then(foreign_prefix).is_some() {
+                    members.entry(WIRE_ID).or_insert(known.unwrap_or_default());
+                }
             }
             // No other kind is ever read here.
             _ => {}

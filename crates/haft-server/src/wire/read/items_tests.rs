@@ -225,7 +225,7 @@ fn what_is_missing_is_filled_in() {
         (
             json!({"type": "shell_call_output"}),
             "sho_",
-            json!({"type": "shell_call_output"}),
+            json!({"type": "shell_call_output", "haft_wire_id": ""}),
         ),
         (
             json!({"type": "haft:clock"}),

@@ -123,6 +123,7 @@ pub(crate) fn cut_secrets(definitions: &mut Value) {
             continue;
         };
         if members.get("type").and_then(Value::as_str) != Some("mcp") {
+            cut_domain_secrets(members);
             continue;
         }
         for key in ["authorization", "headers"] {
@@ -135,6 +136,21 @@ pub(crate) fn cut_secrets(definitions: &mut Value) {
                 Ok(uri) => origin(&uri).unwrap_or_default() + uri.path(),
                 Err(_) => String::new(),
             };
+        }
+    }
+}
+
+/// Removes what containers of a provider's tools are given to authenticate with.
+pub(super) fn cut_domain_secrets(tool: &mut Map<String, Value>) {
+    for key in ["container", "environment"] {
+        let secrets = tool
+            .get_mut(key)
+            .and_then(|place| place.pointer_mut("/network_policy/domain_secrets"));
+        let secrets = secrets.and_then(Value::as_array_mut);
+        for secret in secrets.into_iter().flatten() {
+            if let Some(value) = secret.get_mut("value") {
+                *value = Value::Null;
+            }
         }
     }
 }

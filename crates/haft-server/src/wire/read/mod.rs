@@ -38,6 +38,7 @@ use crate::error::ApiError;
 
 pub(crate) use conversation::{ConversationBody, ItemsBody};
 pub(crate) use effort::BoundedSchemas;
+pub(crate) use item_table::foreign_prefix;
 pub(crate) use mcp_tool::cut_secrets;
 pub(crate) use options::json_schema;
 pub(crate) use parts::{IMAGE_DETAILS, file, image_url};

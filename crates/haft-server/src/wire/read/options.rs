@@ -127,6 +127,15 @@ const INCLUDES: [&str; 8] = [
     "web_search_call.action.sources",
 ];
 
+/// Those that belong to tools which a provider runs.
+const PROVIDER_INCLUDES: [&str; 5] = [
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs",
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+];
+
 impl Include {
     /// One entry of `include`, as a form.
     pub(crate) fn word(value: Value, path: &str) -> Read<&'static str> {
@@ -142,7 +151,18 @@ impl Include {
         Self {
             encrypted_reasoning: words.contains(&INCLUDES[0]),
             logprobs: words.contains(&INCLUDES[1]),
+            provider: (0..)
+                .zip(PROVIDER_INCLUDES)
+                .filter(|(_, value)| words.contains(value))
+                .fold(0, |bits, (bit, _)| bits | 1 << bit),
         }
+    }
+
+    /// The values that belong to tools of a provider.
+    pub(crate) fn provider_values(self) -> Vec<&'static str> {
+        let values = (0..).zip(PROVIDER_INCLUDES);
+        let asked = values.filter(|(bit, _)| self.provider >> bit & 1 == 1);
+        asked.map(|(_, value)| value).collect()
     }
 }
 

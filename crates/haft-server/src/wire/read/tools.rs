@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, invalid};
 use super::forms::{Flag, Form as _, ListOf, Name, Object, Text, Word};
-use super::mcp_tool::read_mcp;
+use super::mcp_tool::{cut_domain_secrets, read_mcp};
 use super::{Read, Vocabulary};
 use crate::error::{ApiError, ErrorCode};
 use crate::wire::request::{CustomTool, FunctionTool, RequestTool, RequestToolKind};
@@ -160,11 +160,14 @@ fn read_tool(value: Value, path: &str, words: &Vocabulary<'_>) -> Read<RequestTo
             if !is_hosted(bare) && !words.knows(other) {
                 return Err(unsupported(&fields.at("type"), other));
             }
+            let config = into_map(value);
+            let mut echo = config.clone();
+            cut_domain_secrets(&mut echo);
             let kind = RequestToolKind::Hosted {
                 tool_type: bare.to_owned(),
-                config: into_map(value.clone()),
+                config,
             };
-            (kind, value)
+            (kind, Value::Object(echo))
         }
     };
     Ok(RequestTool {
