@@ -84,8 +84,23 @@ impl AnswerContract {
         )
     }
 
-    /// Reads an answer like arguments, without repair.
-    pub(crate) fn check(&self, text: &str) -> Result<Value, Vec<HydrationError>> {
+    /// Reads an answer like arguments, without repair. A Markdown code fence around all of it is
+    /// taken off: many models write one around every JSON text.
+    pub(crate) fn read(&self, text: &str) -> Result<ReadAnswer, Vec<HydrationError>> {
+        let Some(inner) = inside_fence(text) else {
+            let value = self.check(text)?;
+            return Ok(ReadAnswer {
+                value,
+                unfenced: None,
+            });
+        };
+        Ok(ReadAnswer {
+            value: self.check(inner)?,
+            unfenced: Some(inner.to_owned()),
+        })
+    }
+
+    fn check(&self, text: &str) -> Result<Value, Vec<HydrationError>> {
         let contract = Contract {
             schema: &self.format.schema,
             validator: &*self.validator,
@@ -126,6 +141,33 @@ impl AnswerContract {
     }
 }
 
+/// An answer that has the demanded form.
+pub(crate) struct ReadAnswer {
+    pub(crate) value: Value,
+    /// The answer's text without its fence, if it had one.
+    pub(crate) unfenced: Option<String>,
+}
+
+/// What a Markdown code fence encloses, if it encloses the whole text.
+fn inside_fence(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let rest = text.trim_start_matches('`');
+    let ticks = text.len() - rest.len();
+    if ticks < 3 {
+        return None;
+    }
+    let rest = rest.strip_suffix(&text[..ticks])?;
+    // The language stands on the line of the opening fence, `json` also directly before the value.
+    let inner = match rest.split_once('\n') {
+        Some((language, inner)) if language.trim().chars().all(char::is_alphanumeric) => inner,
+        _ => rest.trim_start().trim_start_matches("json"),
+    };
+    let is_closed_before = inner
+        .lines()
+        .any(|line| line.trim_start().starts_with("```"));
+    (!is_closed_before).then(|| inner.trim())
+}
+
 fn error(stage: Stage, message: &str, detail: ErrorCode) -> HydrationError {
     HydrationError {
         stage,
@@ -139,5 +181,31 @@ impl std::fmt::Debug for AnswerContract {
         f.debug_struct("AnswerContract")
             .field("format", &self.format)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_fence_around_the_whole_text_is_taken_off() {
+        for (text, inner) in [
+            ("```json\n{\"a\":1}\n```", Some("{\"a\":1}")),
+            (" ```\n[1]\n```\n", Some("[1]")),
+            ("````JSON\r\n{}\r\n````", Some("{}")),
+            ("```json {} ```", Some("{}")),
+            ("```{\"a\":\n1}```", Some("{\"a\":\n1}")),
+            ("{\"a\":1}", None),
+            ("Here it is:\n```json\n{}\n```", None),
+            ("```json\n{}\n```\nThat is it.", None),
+            ("```json\n{}\n```\n```json\n{}\n```", None),
+            ("```json\n{}", None),
+            ("``{}``", None),
+            ("```", None),
+            ("", None),
+        ] {
+            assert_eq!(inside_fence(text), inner, "{text}");
+        }
     }
 }

@@ -158,6 +158,11 @@ pub enum EventKind {
         /// Why.
         reason: String,
     },
+    /// The answer has the demanded form, but for a Markdown code fence around it: its text is this.
+    FenceRemoved {
+        /// The text without the fence.
+        text: String,
+    },
     /// The model asks for calls; nothing of them has run yet.
     ToolCallsRequested {
         /// The calls, in order.

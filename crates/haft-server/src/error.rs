@@ -30,7 +30,8 @@ pub struct ApiError {
     pub param: Option<String>,
     /// How long to wait before trying again.
     pub retry_after: Option<Duration>,
-    /// Whether the same request must not be sent again: a tool with effects may have run.
+    /// Whether clients are told not to send the same request again: it would fail in the same way, haft
+    /// has already repeated it, or a tool with effects may have run.
     pub must_not_retry: bool,
 }
 
@@ -44,6 +45,13 @@ impl ApiError {
             retry_after: None,
             must_not_retry: false,
         }
+    }
+
+    /// Tells clients not to send the same request again.
+    #[must_use]
+    pub fn final_for_client(mut self) -> Self {
+        self.must_not_retry = true;
+        self
     }
 
     /// Names the field at fault.
@@ -229,6 +237,8 @@ table! {
     ModelError => "model_error", INTERNAL_SERVER_ERROR, "model_error";
     /// The model did not follow `tool_choice`.
     ToolChoiceNotFollowed => "tool_choice_not_followed", INTERNAL_SERVER_ERROR, "model_error";
+    /// The answer does not match the schema that the request demands, however often it was asked for.
+    OutputInvalid => "output_invalid", UNPROCESSABLE_ENTITY, "model_error";
     /// The provider cannot be reached.
     BackendUnreachable => "backend_unreachable", BAD_GATEWAY, "model_error";
     /// The provider did not answer in time.

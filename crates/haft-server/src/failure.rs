@@ -12,10 +12,12 @@ pub(crate) fn of_run(reason: &FailedReason, message: &str) -> ApiError {
     match reason {
         FailedReason::Model { error, .. } => of_model(error, message),
         FailedReason::ToolChoiceNotFollowed => {
-            ApiError::new(ErrorCode::ToolChoiceNotFollowed, message).at("tool_choice")
+            let error = ApiError::new(ErrorCode::ToolChoiceNotFollowed, message);
+            error.at("tool_choice").final_for_client()
         }
         FailedReason::OutputInvalid => {
-            ApiError::new(ErrorCode::ModelError, message).at("text.format")
+            let error = ApiError::new(ErrorCode::OutputInvalid, message);
+            error.at("text.format").final_for_client()
         }
         _ => ApiError::new(ErrorCode::ModelError, message),
     }

@@ -124,10 +124,6 @@ impl Plan {
             return Err(error.at("input"));
         }
         let on_mismatch = match &request.text.format {
-            // What was streamed cannot be taken back, so there is no second try.
-            TextFormat::JsonSchema { strict: true, .. } if request.stream => {
-                OnMismatch::Retry { tries: 1 }
-            }
             TextFormat::JsonSchema { strict: true, .. } => OnMismatch::default(),
             _ => OnMismatch::Accept,
         };
@@ -147,7 +143,9 @@ impl Plan {
             calls: Arc::clone(&calls),
             include: request.include,
             is_parallel: request.parallel_tool_calls,
-            holds_text: matches!(on_mismatch, OnMismatch::Retry { tries } if tries > 1),
+            // What was streamed cannot be taken back, and an answer that misses its schema is asked
+            // for again.
+            holds_text: on_mismatch != OnMismatch::Accept,
             has_vendor_events: caller.wants_vendor_events || toolkit.wants_events,
             is_agentic: toolkit.is_agentic,
             has_provider_items: !toolkit.provider.tools.is_empty(),

@@ -1,9 +1,10 @@
 //! What an answer means for the run.
 
 use haft_core::{
-    ContentPart, FinishReason, FunctionCall, Item, ItemStatus, ModelResponse, Role, ToolChoice,
-    is_provider_item, open_provider_calls,
+    ContentPart, FinishReason, FunctionCall, HydrationError, Item, ItemStatus, ModelResponse, Role,
+    ToolChoice, is_provider_item, open_provider_calls,
 };
+use serde_json::Value;
 
 use crate::answer::{AnswerContract, OnMismatch};
 use crate::event::EventKind;
@@ -44,6 +45,10 @@ impl Machine {
         }
         if let Some(last) = self.progress().last_turn {
             return self.take_last_answer(response, last);
+        }
+        if self.progress().invalid_outputs > 0 {
+            // Calls were withdrawn; an answer of nothing else misses the form as any other.
+            return self.take_answer(without_calls(response));
         }
         if !self.follows_choice(&response) {
             return self.reject_choice(&response);
@@ -142,10 +147,8 @@ impl Machine {
         match last {
             LastTurn::ForbiddenCalls => self.take_answer(answer),
             LastTurn::Rounds | LastTurn::ToolCalls => {
-                self.keep(answer);
-                let text = self.answer.text.clone();
-                let contract = self.environment.answer.clone();
-                self.answer.output = contract.and_then(|contract| contract.check(&text).ok());
+                let read = self.read_answer(answer);
+                self.answer.output = read.and_then(Result::ok);
                 self.end_at(last);
             }
         }
@@ -178,22 +181,20 @@ impl Machine {
 
     /// An answer without calls: the end, if it has the demanded form.
     fn take_answer(&mut self, response: ModelResponse) {
-        self.keep(response);
-        let Some(contract) = self.environment.answer.clone() else {
+        let Some(read) = self.read_answer(response) else {
             return self.finish(End::Completed);
         };
         if self.answer.refusal.is_some() && self.answer.text.is_empty() {
             return self.finish(End::Completed);
         }
-        match contract.check(&self.answer.text) {
+        match read {
             Ok(value) => {
                 self.answer.output = Some(value);
                 self.finish(End::Completed);
             }
             Err(errors) => {
-                self.progress().invalid_outputs += 1;
                 let complaint = AnswerContract::complaint(&errors);
-                let OnMismatch::Retry { tries } = contract.on_mismatch else {
+                let Some(OnMismatch::Retry { tries }) = self.on_mismatch() else {
                     // The complaint quotes the answer.
                     tracing::info!(
                         errors = errors.len(),
@@ -201,6 +202,7 @@ impl Machine {
                     );
                     return self.finish(End::Completed);
                 };
+                self.progress().invalid_outputs += 1;
                 if self.progress().invalid_outputs >= tries {
                     return self.end_failed(FailedReason::OutputInvalid, complaint);
                 }
@@ -210,6 +212,33 @@ impl Machine {
                 self.begin_request();
             }
         }
+    }
+
+    fn on_mismatch(&self) -> Option<OnMismatch> {
+        let contract = self.environment.answer.as_ref()?;
+        Some(contract.on_mismatch)
+    }
+
+    /// Makes the answer part of the conversation and reads its value; none where no form is demanded.
+    /// A text that must have the form loses the code fence around it.
+    fn read_answer(
+        &mut self,
+        mut response: ModelResponse,
+    ) -> Option<Result<Value, Vec<HydrationError>>> {
+        let Some(contract) = self.environment.answer.clone() else {
+            self.keep(response);
+            return None;
+        };
+        let text: String = response.items.iter().map(Item::text).collect();
+        let read = contract.read(&text).map(|read| {
+            if let Some(text) = read.unfenced.filter(|_| contract.format().strict) {
+                replace_text(&mut response.items, &text);
+                self.emit(EventKind::FenceRemoved { text });
+            }
+            read.value
+        });
+        self.keep(response);
+        Some(read)
     }
 
     /// Makes the answer part of the conversation.
@@ -242,6 +271,19 @@ fn is_of_a_model(item: &Item) -> bool {
         );
     }
     is_its_own
+}
+
+/// Puts this text into the first message, in place of all that the messages say.
+fn replace_text(items: &mut Vec<Item>, text: &str) {
+    let mut text = Some(text);
+    items.retain_mut(|item| match item {
+        Item::Message(message) => {
+            let text = text.take();
+            message.content = text.map(ContentPart::output_text).into_iter().collect();
+            text.is_some()
+        }
+        _ => true,
+    });
 }
 
 fn refusal_of(item: &Item) -> Option<String> {

@@ -64,10 +64,16 @@ impl Machine {
         let tool_choice = self.choice();
         let format = environment.answer.as_ref();
         let capabilities = environment.model.capabilities();
-        let calls_nothing = matches!(tool_choice, None | Some(ToolChoice::None));
-        let native = capabilities.structured_output
-            && (capabilities.structured_output_with_tools || calls_nothing);
-        let demand = format.filter(|_| !native);
+        let takes_schema = |choice: &Option<ToolChoice>| {
+            let calls_nothing = matches!(choice, None | Some(ToolChoice::None));
+            capabilities.structured_output
+                && (capabilities.structured_output_with_tools || calls_nothing)
+        };
+        let native = takes_schema(&tool_choice);
+        // What was asked for in words stays in the prompt when the tools are withdrawn: providers cache
+        // its beginning, and servers that constrain the output do not show the schema to the model.
+        let usual = self.usual_choice();
+        let demand = format.filter(|_| !takes_schema(&usual));
         let said = [
             self.instructions.as_deref().map(str::to_owned),
             demand.map(AnswerContract::instruction),
@@ -105,10 +111,17 @@ impl Machine {
     /// The choice for the next request; none when no tools are offered.
     pub(super) fn choice(&mut self) -> Option<ToolChoice> {
         let progress = self.progress();
-        if progress.last_turn.is_some() {
+        // An answer that missed its form is asked for again by itself: a server that cannot constrain
+        // its output beside tools can then.
+        if progress.last_turn.is_some() || progress.invalid_outputs > 0 {
             return (!self.tools.full().is_empty()).then_some(ToolChoice::None);
         }
-        let ran = if progress.tool_ran {
+        self.usual_choice()
+    }
+
+    /// The choice as long as the tools are not withdrawn.
+    fn usual_choice(&mut self) -> Option<ToolChoice> {
+        let ran = if self.progress().tool_ran {
             haft_catalog::Progress::ToolRan
         } else {
             haft_catalog::Progress::NothingRan

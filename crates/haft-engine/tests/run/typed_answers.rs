@@ -1,6 +1,6 @@
 //! An answer in a demanded form is valid, or the run says that it is not.
 
-use haft_core::{Capabilities, Item};
+use haft_core::{Capabilities, Item, ToolChoice};
 use haft_engine::{End, FailedReason, Run};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -162,4 +162,48 @@ async fn a_schema_that_would_keep_the_model_from_calling_tools_goes_into_words()
         assert!(request.output_format.is_none());
         assert!(request.instructions.unwrap().contains("JSON schema"));
     }
+}
+
+#[tokio::test]
+async fn second_try_offers_no_tools_and_demands_the_schema() {
+    let capabilities = Capabilities {
+        structured_output: true,
+        ..Capabilities::default()
+    };
+    let script = [says("cold"), calls([("a", "echo", "{}")]), says(GOOD)];
+    let model = Script::with_capabilities(script, capabilities);
+    let run = Run::new(model.clone()).tools([echo()]);
+    let outcome = run.answer_as::<Weather>().user("go").await.unwrap();
+    assert!(outcome.is_completed(), "{:?}", outcome.end);
+    assert!(
+        outcome.tool_calls.is_empty(),
+        "a call in place of the answer is not made"
+    );
+    let received = model.received();
+    let choices = received.iter().map(|request| request.tool_choice.clone());
+    assert!(
+        choices
+            .skip(1)
+            .all(|choice| choice == Some(ToolChoice::None))
+    );
+    let native = received
+        .iter()
+        .map(|request| request.output_format.is_some());
+    assert_eq!(native.collect::<Vec<_>>(), [false, true, true]);
+    assert!(
+        received
+            .iter()
+            .all(|it| it.instructions == received[0].instructions)
+    );
+}
+
+#[tokio::test]
+async fn fenced_answer_is_read_and_kept_without_its_fence() {
+    let model = Script::new([says(&format!("```json\n{GOOD}\n```"))]);
+    let run = Run::new(model).answer_as::<Weather>();
+    let outcome = run.user("go").await.unwrap();
+    assert!(outcome.output.is_some());
+    assert_eq!(outcome.text, GOOD);
+    let said = outcome.session.items().last().map(Item::text);
+    assert_eq!(said.as_deref(), Some(GOOD));
 }

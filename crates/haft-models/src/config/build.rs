@@ -183,6 +183,9 @@ fn check(config: &ModelConfig) -> Result<(), ConfigError> {
         let reason = "the model runs in this process: there is nobody to ask";
         return Err(config.invalid("health", reason));
     }
+    if let Some(reason) = config.capabilities.fault() {
+        return Err(config.invalid("capabilities", reason));
+    }
     for name in config.capabilities.deferrals() {
         let has_it = match config.adapter {
             Adapter::Anthropic => true,

@@ -55,7 +55,9 @@ pub struct CapabilityOverrides {
     ///
     /// See [`Capabilities::structured_output`].
     pub structured_output: Option<bool>,
-    /// Whether it can be bound to one while tools are offered.
+    /// Whether it can be bound to one while tools are offered, and still call them. By default only for
+    /// `openai-responses`, `anthropic` and the `openai-chat` server of `OpenAI`: others then write nothing but
+    /// JSON, or refuse the request.
     ///
     /// See [`Capabilities::structured_output_with_tools`].
     pub structured_output_with_tools: Option<bool>,
@@ -70,6 +72,14 @@ impl CapabilityOverrides {
         ];
         let said = said.into_iter().filter(|(_, said)| *said == Some(true));
         said.map(|(name, _)| name)
+    }
+
+    /// The override that contradicts another, and why.
+    pub(super) fn fault(&self) -> Option<&'static str> {
+        let has_no_schemas = self.structured_output == Some(false);
+        (has_no_schemas && self.structured_output_with_tools == Some(true)).then_some(
+            "`structured_output_with_tools`: it needs `structured_output`, which is `false`: leave one of them out",
+        )
     }
 
     /// The capabilities with these changes.

@@ -449,7 +449,7 @@ fn refusal(ended: &Result<(End, Usage), ApiError>, translator: &Translator) -> O
         Ok(_) => return None,
         Err(error) => error.clone(),
     };
-    error.must_not_retry = translator.has_run_tools();
+    error.must_not_retry |= translator.has_run_tools();
     Some(error)
 }
 

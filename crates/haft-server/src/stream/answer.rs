@@ -192,6 +192,18 @@ impl Answer {
         self.entries.retain(|_, entry| !is_waiting(entry));
     }
 
+    /// The answer says this and nothing else. What is open was read by the client and stays.
+    pub(super) fn replace_text(&mut self, text: &str) {
+        let mut text = Some(text);
+        for entry in self.entries.values_mut() {
+            if matches!(entry.state, State::Waiting)
+                && matches!(entry.opening, Some(Opening::Message))
+            {
+                entry.replace_text(text.take().unwrap_or_default());
+            }
+        }
+    }
+
     /// Whether anything of it was shown.
     pub(super) fn has_shown(&self) -> bool {
         let mut entries = self.entries.values();

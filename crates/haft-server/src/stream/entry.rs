@@ -1,6 +1,6 @@
 //! One item of an answer, as far as the model has come with it.
 
-use haft_core::{Item, ItemStatus};
+use haft_core::{ContentPart, Item, ItemStatus};
 use serde_json::{Map, Value};
 
 use super::answer::{Closed, Placing};
@@ -79,6 +79,14 @@ impl Entry {
             for piece in self.waiting.drain(..) {
                 open.add(&piece, writer);
             }
+        }
+    }
+
+    /// Puts another text in place of what a message says.
+    pub(super) fn replace_text(&mut self, text: &str) {
+        self.waiting = vec![Piece::Text(text.to_owned())];
+        if let Some(Item::Message(message)) = &mut self.finished {
+            message.content = vec![ContentPart::output_text(text)];
         }
     }
 
@@ -188,7 +196,7 @@ impl Entry {
         has_pieces
             || match &self.finished {
                 Some(Item::Message(message)) => message.content.iter().any(|part| match part {
-                    haft_core::ContentPart::Refusal { refusal } => !refusal.is_empty(),
+                    ContentPart::Refusal { refusal } => !refusal.is_empty(),
                     other => other.text().is_some_and(|text| !text.is_empty()),
                 }),
                 Some(Item::Reasoning(reasoning)) => {

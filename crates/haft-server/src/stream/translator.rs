@@ -249,6 +249,7 @@ impl Translator {
                 self.answer.finish(index, item);
                 self.show();
             }
+            EventKind::FenceRemoved { text } => self.answer.replace_text(&text),
             EventKind::ToolCallsRequested { calls } => {
                 self.cut_calls = calls.iter().filter_map(cut_id).collect();
                 self.answer.judge();

@@ -30,6 +30,7 @@ mod short_way;
 mod state;
 mod stopping;
 mod streaming;
+mod structured;
 mod support;
 mod tenants;
 mod tools;
