@@ -29,6 +29,9 @@ pub enum ModelErrorKind {
     PromptRefused,
     /// The provider refuses the request.
     InvalidRequest,
+    /// The provider could answer such a request if its operator set it up for it: a model server that
+    /// was started without a parser for tool calls.
+    Misconfigured,
     /// What came back is not what the protocol says.
     Protocol,
 }
@@ -68,6 +71,10 @@ pub struct ModelError {
     pub code: Option<String>,
     /// How long the provider asks to wait.
     pub retry_after: Option<Duration>,
+    /// For the log of the operator, not for clients: the URL that was asked, without secrets, and what to
+    /// change in the configuration where that is known.
+    #[serde(skip)]
+    pub operator_note: Option<String>,
 }
 
 impl ModelError {
@@ -79,7 +86,15 @@ impl ModelError {
             status: None,
             code: None,
             retry_after: None,
+            operator_note: None,
         }
+    }
+
+    /// Sets what only the operator reads.
+    #[must_use]
+    pub fn with_operator_note(mut self, note: impl Into<String>) -> Self {
+        self.operator_note = Some(note.into());
+        self
     }
 
     /// Sets the HTTP status.
@@ -117,6 +132,7 @@ impl ModelErrorKind {
             Self::ContextLength => "the conversation is too long for the model",
             Self::PromptRefused => "the model's provider refuses the prompt",
             Self::InvalidRequest => "the model's provider refuses the request",
+            Self::Misconfigured => "the model's provider is not set up for the request",
             Self::Protocol => "the model's provider broke the protocol",
         }
     }

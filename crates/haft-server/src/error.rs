@@ -239,6 +239,14 @@ table! {
     ToolChoiceNotFollowed => "tool_choice_not_followed", INTERNAL_SERVER_ERROR, "model_error";
     /// The answer does not match the schema that the request demands, however often it was asked for.
     OutputInvalid => "output_invalid", UNPROCESSABLE_ENTITY, "model_error";
+    /// The provider does not accept the key of this server.
+    BackendAuthenticationError => "backend_authentication_error", BAD_GATEWAY, "model_error";
+    /// The provider does not let the key of this server do this.
+    BackendPermissionDenied => "backend_permission_denied", BAD_GATEWAY, "model_error";
+    /// The API is not where this server looks for it.
+    BackendNotFound => "backend_not_found", BAD_GATEWAY, "model_error";
+    /// The provider is not set up for the request.
+    BackendMisconfigured => "backend_misconfigured", BAD_GATEWAY, "model_error";
     /// The provider cannot be reached.
     BackendUnreachable => "backend_unreachable", BAD_GATEWAY, "model_error";
     /// The provider did not answer in time.

@@ -7,10 +7,18 @@ use haft_engine::FailedReason;
 
 use crate::error::{ApiError, ErrorCode};
 
+/// The longest wait that SDKs keep to; after a longer one they try again at once.
+const LONGEST_CLIENT_WAIT: Duration = Duration::from_mins(1);
+
 /// The error that a failed run gives.
 pub(crate) fn of_run(reason: &FailedReason, message: &str) -> ApiError {
     match reason {
-        FailedReason::Model { error, .. } => of_model(error, message),
+        FailedReason::Model { error, attempts } => {
+            let mut told = of_model(error, message);
+            // This server has repeated the request: a client that does so as well multiplies them.
+            told.must_not_retry |= *attempts > 1;
+            told
+        }
         FailedReason::ToolChoiceNotFollowed => {
             let error = ApiError::new(ErrorCode::ToolChoiceNotFollowed, message);
             error.at("tool_choice").final_for_client()
@@ -25,7 +33,29 @@ pub(crate) fn of_run(reason: &FailedReason, message: &str) -> ApiError {
 
 /// The error that a model's failure gives, in these words.
 pub(crate) fn of_model(error: &ModelError, message: &str) -> ApiError {
-    let code = match error.kind {
+    let code = code_of(error);
+    let mut message = match operator_matter(error, code) {
+        Some(message) => message,
+        // Where a backend is, is the operator's business; it is in the log.
+        None if error.kind == ModelErrorKind::Unreachable => without_addresses(message),
+        None => message.to_owned(),
+    };
+    if code == ErrorCode::RateLimitExceeded {
+        // Codex reads how long to wait from these words.
+        let wait = error.retry_after.unwrap_or(Duration::from_secs(1));
+        message = format!("{message}: try again in {:.1}s", wait.as_secs_f64());
+    }
+    let mut told = ApiError::new(code, message);
+    told.retry_after = error.retry_after;
+    told.must_not_retry = is_final(error);
+    if code == ErrorCode::ContextLengthExceeded {
+        told = told.at("input");
+    }
+    told
+}
+
+fn code_of(error: &ModelError) -> ErrorCode {
+    match error.kind {
         ModelErrorKind::RateLimit => ErrorCode::RateLimitExceeded,
         ModelErrorKind::QuotaExhausted => ErrorCode::InsufficientQuota,
         ModelErrorKind::Timeout => ErrorCode::BackendTimeout,
@@ -39,25 +69,55 @@ pub(crate) fn of_model(error: &ModelError, message: &str) -> ApiError {
         ModelErrorKind::ServerError if matches!(error.status, Some(503 | 529)) => {
             ErrorCode::ServerIsOverloaded
         }
-        // A refused key or an unknown model is between the operator and the provider.
+        // Not 401 or 403: the client's own key is accepted.
+        ModelErrorKind::Unauthorized if error.status == Some(403) => {
+            ErrorCode::BackendPermissionDenied
+        }
+        ModelErrorKind::Unauthorized => ErrorCode::BackendAuthenticationError,
+        ModelErrorKind::NotFound if error.code.as_deref() == Some("model_not_found") => {
+            ErrorCode::ModelNotFound
+        }
+        ModelErrorKind::NotFound => ErrorCode::BackendNotFound,
+        ModelErrorKind::Misconfigured => ErrorCode::BackendMisconfigured,
         _ => ErrorCode::ModelError,
-    };
-    let mut message = match error.kind {
-        // Where a backend is, or points to, is the operator's business; it is in the log.
-        ModelErrorKind::Unreachable | ModelErrorKind::NotFound => without_addresses(message),
-        _ => message.to_owned(),
-    };
-    if code == ErrorCode::RateLimitExceeded {
-        // Codex reads how long to wait from these words.
-        let wait = error.retry_after.unwrap_or(Duration::from_secs(1));
-        message = format!("{message}: try again in {:.1}s", wait.as_secs_f64());
     }
-    let mut told = ApiError::new(code, message);
-    told.retry_after = error.retry_after;
-    if code == ErrorCode::ContextLengthExceeded {
-        told = told.at("input");
-    }
-    told
+}
+
+/// What clients read of a failure that only the operator can do something about. The provider's own words are
+/// left out: they may hold a part of a key, or name accounts and addresses.
+fn operator_matter(error: &ModelError, code: ErrorCode) -> Option<String> {
+    let what = match code {
+        ErrorCode::BackendAuthenticationError => "rejects the credentials of this server",
+        ErrorCode::BackendPermissionDenied => "denies access to this server",
+        ErrorCode::BackendNotFound => "has no such API",
+        ErrorCode::BackendMisconfigured => "is not set up for this request",
+        ErrorCode::ModelNotFound => "does not have the model",
+        _ => return None,
+    };
+    let status = error
+        .status
+        .map_or_else(String::new, |status| format!(" (HTTP {status})"));
+    let reason = match code {
+        // These words are haft's own.
+        ErrorCode::BackendMisconfigured => format!(": {}", error.message),
+        _ => String::new(),
+    };
+    Some(format!(
+        "the model's backend {what}{status}{reason}; ask the operator of this server to look at its log"
+    ))
+}
+
+/// Whether a failure is a matter of the operator, not of the client that sent the request.
+pub(crate) fn is_operator_matter(error: &ModelError) -> bool {
+    operator_matter(error, code_of(error)).is_some()
+}
+
+/// Whether a client that sends the same request again would get the same error.
+pub(crate) fn is_final(error: &ModelError) -> bool {
+    let is_too_late = error
+        .retry_after
+        .is_some_and(|wait| wait > LONGEST_CLIENT_WAIT);
+    !error.kind.is_retryable() || error.kind == ModelErrorKind::QuotaExhausted || is_too_late
 }
 
 /// A text without the addresses in it.
@@ -102,10 +162,7 @@ mod tests {
         );
         let words = "it points to `https://sso.internal`: set the base address";
         let told_of_it = told(ModelErrorKind::NotFound, words);
-        assert!(
-            told_of_it.contains("it points to `another address`: set"),
-            "{told_of_it}"
-        );
+        assert!(!told_of_it.contains("sso"), "{told_of_it}");
         let words = "see https://provider.example/docs";
         let told_of_it = told(ModelErrorKind::RateLimit, words);
         assert!(

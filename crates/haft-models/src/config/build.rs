@@ -97,6 +97,11 @@ impl Backend {
         Some(connection.ping(path, timeout).await)
     }
 
+    /// Where its server is, without secrets; none where no server is known.
+    pub fn base_url(&self) -> Option<String> {
+        self.ping.as_ref()?.connection.base()
+    }
+
     /// Whether it can be asked.
     pub fn can_be_pinged(&self) -> bool {
         self.ping.is_some()
@@ -182,6 +187,10 @@ fn check(config: &ModelConfig) -> Result<(), ConfigError> {
     if is_here && config.health.is_some() {
         let reason = "the model runs in this process: there is nobody to ask";
         return Err(config.invalid("health", reason));
+    }
+    let base_url = config.base_url.as_deref().unwrap_or_default();
+    if let Some(reason) = super::base_url::fault(config.adapter, base_url) {
+        return Err(config.invalid("base_url", reason));
     }
     if let Some(reason) = config.capabilities.fault() {
         return Err(config.invalid("capabilities", reason));

@@ -4,6 +4,7 @@
 //! and the key at fault, before any request. A file never holds a secret: it names the variable or
 //! the file where the secret is.
 
+mod base_url;
 mod build;
 mod capabilities;
 pub(crate) mod duration;

@@ -117,6 +117,15 @@ fn mistakes_name_the_entry_and_the_key() {
             "`idle_timeout`",
         ),
         (
+            json!({"name": "a", "adapter": "openai-chat", "base_url": "http://h/v1/chat/completions"}),
+            "model `a`: `base_url`: it must not end in `/chat/completions`: write `http://h/v1`",
+        ),
+        (
+            json!({"name": "a", "adapter": "openai-chat", "base_url": "http://h/v1", "capabilities":
+                {"structured_output": false, "structured_output_with_tools": true}}),
+            "model `a`: `capabilities`: `structured_output_with_tools`",
+        ),
+        (
             json!({"name": "a", "adapter": "ollama", "base_url": "nowhere"}),
             "`base_url`",
         ),

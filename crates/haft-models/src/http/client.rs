@@ -14,6 +14,7 @@ use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::answer::Answer;
+use super::diagnosis::diagnosed;
 use super::direct::{Direct, Letter};
 use super::failure::refused;
 use super::{Body, Endpoint, Forwarded};
@@ -99,8 +100,9 @@ impl Http {
         accept: &'static str,
         timeouts: &Timeouts,
     ) -> Result<Body, ModelError> {
-        let answer = self.send(endpoint, path, body, accept, timeouts).await?;
-        succeeded(answer, endpoint, timeouts).await
+        let answer = self.send(endpoint, path, body, accept, timeouts).await;
+        let answered = async { succeeded(answer?, endpoint, timeouts).await }.await;
+        answered.map_err(|error| diagnosed(error, endpoint, path))
     }
 
     /// Sends `body` to `path` below the endpoint and takes any answer, so that it can be passed on.
@@ -114,9 +116,11 @@ impl Http {
         accept: &'static str,
         timeouts: &Timeouts,
     ) -> Result<Forwarded, ModelError> {
-        let answer = self.send(endpoint, path, body, accept, timeouts).await?;
+        let answer = self.send(endpoint, path, body, accept, timeouts).await;
+        let answer = answer.map_err(|error| diagnosed(error, endpoint, path))?;
         if answer.status.is_redirection() {
-            return Err(refused(answer, timeouts, &endpoint.redactor()).await);
+            let error = refused(answer, timeouts, &endpoint.redactor()).await;
+            return Err(diagnosed(error, endpoint, path));
         }
         if answer.status.is_success() && is_page(&answer) {
             return Err(not_an_answer("text/html"));
@@ -127,7 +131,8 @@ impl Http {
             let words = format!("the answer is empty (status {})", answer.status.as_u16());
             return Err(ModelError::new(ModelErrorKind::Protocol, words));
         }
-        Ok(Forwarded::of(answer, *timeouts, endpoint.redactor()).await)
+        let answer = Forwarded::of(answer, *timeouts, endpoint.redactor()).await;
+        Ok(answer.map_failure(|error| diagnosed(error, endpoint, path)))
     }
 
     /// Asks for what is at `path` below the endpoint. An answer that is no success is an error.

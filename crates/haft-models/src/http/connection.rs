@@ -96,6 +96,11 @@ impl Connection {
         self.endpoint.as_ref().map(|_| ()).map_err(Clone::clone)
     }
 
+    /// The base address without its query, if it can be used.
+    pub fn base(&self) -> Option<String> {
+        self.endpoint.as_ref().ok().map(Endpoint::base)
+    }
+
     /// How an answer is asked for, where it does not matter to whoever reads it: in one piece from a
     /// server in one's own network, which costs both sides least. Between here and a provider out there
     /// stand others who cut off what is silent for a minute, so there it comes in pieces.

@@ -7,11 +7,15 @@ use reqwest::header::LOCATION;
 use serde_json::Value;
 
 use super::answer::Answer;
+use super::diagnosis::{is_about_model, known_complaint};
 use super::{Body, Redactor, Timeouts, retry_after};
 
 /// How much of a refusal is read, and how much of it is shown.
 const MAX_READ_BYTES: usize = 64 * 1024;
 const MAX_SHOWN_CHARS: usize = 1_000;
+
+/// The code of a refusal because the provider does not have the model.
+pub(super) const MODEL_NOT_FOUND: &str = "model_not_found";
 
 /// The error that an answer without success is.
 pub(super) async fn refused(
@@ -148,15 +152,25 @@ impl Refusal {
         } else {
             self.message
         };
+        if let Some(complaint) = known_complaint(&message) {
+            let mut error = ModelError::new(ModelErrorKind::Misconfigured, complaint.message);
+            error.status = status;
+            return error.with_operator_note(complaint.remedy);
+        }
         let kind = [&self.code, &self.category]
             .into_iter()
             .flatten()
             .find_map(|code| by_code(code))
             .or_else(|| by_words(&message, status))
             .unwrap_or_else(|| by_status(status));
+        let code = if kind == ModelErrorKind::NotFound && is_about_model(&message) {
+            Some(MODEL_NOT_FOUND.to_owned())
+        } else {
+            self.code.or(self.category)
+        };
         let mut error = ModelError::new(kind, message);
         error.status = status;
-        error.code = self.code.or(self.category);
+        error.code = code;
         error
     }
 }

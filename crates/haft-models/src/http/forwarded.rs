@@ -54,6 +54,12 @@ impl Forwarded {
         self.failure.as_ref()
     }
 
+    /// The same answer, with something done to what it means as a refusal.
+    pub(super) fn map_failure(mut self, change: impl FnOnce(ModelError) -> ModelError) -> Self {
+        self.failure = self.failure.map(change);
+        self
+    }
+
     pub(super) async fn of(answer: Answer, timeouts: Timeouts, redactor: Redactor) -> Self {
         let status = answer.status;
         let content_type = answer.header(CONTENT_TYPE).map(str::to_owned);

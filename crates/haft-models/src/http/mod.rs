@@ -11,6 +11,7 @@ mod answer;
 mod body;
 mod client;
 mod connection;
+mod diagnosis;
 mod direct;
 mod endpoint;
 mod failure;

@@ -43,6 +43,7 @@ impl Redactor {
     pub fn clean_error(&self, mut error: ModelError) -> ModelError {
         error.message = self.clean(error.message);
         error.code = error.code.map(|code| self.clean(code));
+        error.operator_note = error.operator_note.map(|note| self.clean(note));
         error
     }
 

@@ -91,6 +91,13 @@ impl ChatLift {
     }
 
     fn choice(&mut self, choice: &Choice<'_>, chunk: u64, events: &mut Events) {
+        // The answer ended: what follows was not part of what the model was judged by.
+        if self.finish.is_some() {
+            if choice.said().is_some_and(|said| !said.is_empty()) {
+                tracing::warn!("ignoring content after `finish_reason` in an answer of the model");
+            }
+            return;
+        }
         if let Some(said) = choice.said() {
             if let Some((field, text)) = said.reasoning() {
                 self.items.think(text, field, events);
@@ -112,7 +119,7 @@ impl ChatLift {
                 self.call(piece, chunk, events);
             }
         }
-        self.finish = choice.finish().or(self.finish);
+        self.finish = choice.finish();
     }
 
     fn call(&mut self, piece: CallPiece, chunk: u64, events: &mut Events) {

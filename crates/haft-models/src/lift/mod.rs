@@ -74,7 +74,9 @@ pub(crate) fn not_an_answer(kind: &str) -> ModelError {
         "the answer is `{kind}` and holds nothing that a model says: the base address may be that \
          of something else"
     );
-    ModelError::new(ModelErrorKind::Protocol, words)
+    ModelError::new(ModelErrorKind::Protocol, words).with_operator_note(
+        "what answers there is not a model server: set `base_url` to its API, which usually ends in `/v1`",
+    )
 }
 
 /// A stream that ended before the answer did.

@@ -182,23 +182,45 @@ impl Visit {
 }
 
 impl Visit {
-    /// Says what is wrong with the backend. What happened on the way there is told in full; what a
-    /// provider says is not, as it may quote what it was sent.
+    /// Logs what is wrong with the backend, for its operator. What a provider says is left out, as it may
+    /// quote what it was sent; what happened on the way there is logged in full.
     fn tell(&self, error: &ModelError) {
         let backend = &**self.member.name();
+        let model = self.member.model().name();
+        let url = self.member.backend().base_url();
         let (kind, status) = (error.kind, error.status);
+        let note = error.operator_note.as_deref();
         match (verdict::of(error), kind) {
             (_, ModelErrorKind::Unreachable) => {
                 let reason = &*error.message;
-                tracing::warn!(backend, ?kind, reason, "a backend failed");
+                tracing::warn!(backend, model, url, ?kind, reason, note, "a backend failed");
             }
             (_, ModelErrorKind::RateLimit) => {
-                tracing::info!(backend, ?kind, status, "a backend limits requests");
+                tracing::info!(
+                    backend,
+                    model,
+                    url,
+                    ?kind,
+                    status,
+                    note,
+                    "a backend limits requests"
+                );
             }
-            (Verdict::Fault | Verdict::Rests, _) => {
-                tracing::warn!(backend, ?kind, status, "a backend failed");
+            (Verdict::Fault | Verdict::Rests, _) | (_, ModelErrorKind::Misconfigured) => {
+                tracing::warn!(backend, model, url, ?kind, status, note, "a backend failed");
             }
-            (Verdict::Alive | Verdict::Nothing, _) => {}
+            (Verdict::Alive, _) => {
+                tracing::info!(
+                    backend,
+                    model,
+                    url,
+                    ?kind,
+                    status,
+                    note,
+                    "a backend rejected a request"
+                );
+            }
+            (Verdict::Nothing, _) => {}
         }
     }
 }

@@ -25,6 +25,8 @@ pub(super) fn of(error: &ModelError) -> Verdict {
             // An adapter may refuse by itself what it cannot send.
             None => Verdict::Nothing,
         },
+        // Requests without tools may be answered all the same.
+        Kind::Misconfigured => Verdict::Alive,
         // Unreachable, too slow, broken, or not what the protocol says; and what is not known yet.
         _ => Verdict::Fault,
     }

@@ -148,6 +148,14 @@ impl<'a> Said<'a> {
         content.is_some_and(|json| json != "null") && self.reasoning().is_none()
     }
 
+    /// Whether nothing is said: no text, thought, refusal or call.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.content().is_none()
+            && self.reasoning().is_none()
+            && self.refusal().is_none()
+            && self.calls().is_empty()
+    }
+
     /// Thoughts, with the name of the member that held them.
     pub(crate) fn reasoning(&self) -> Option<(&'static str, String)> {
         [

@@ -299,3 +299,22 @@ async fn an_error_in_the_middle_of_a_stream_is_told_in_its_words() {
     let named = Reply::sse("event: error\ndata: {\"message\":\"out of memory\"}\n\n");
     assert_eq!(answered(named).await.unwrap_err().message, "out of memory");
 }
+
+#[tokio::test]
+async fn what_follows_the_finish_reason_is_ignored_but_for_its_cost() {
+    let late_call =
+        json!([{"index": 0, "id": "x", "function": {"name": "ping", "arguments": "{}"}}]);
+    let response = answered(chunks(&[
+        json!({"choices": [{"delta": {"content": "a"}}]}),
+        json!({"choices": [{"delta": {"content": "b"}, "finish_reason": "stop"}]}),
+        json!({"choices": [{"delta": {"content": "c", "reasoning": "hm", "refusal": "no"}}]}),
+        json!({"choices": [{"delta": {"tool_calls": late_call}, "finish_reason": "length"}],
+            "usage": {"prompt_tokens": 3, "completion_tokens": 4}}),
+    ]))
+    .await
+    .unwrap();
+    assert_eq!(response.items.len(), 1, "{:?}", response.items);
+    assert_eq!(response.items[0].text(), "ab");
+    assert_eq!(response.finish, FinishReason::Normal);
+    assert_eq!(response.usage.map(|usage| usage.output_tokens), Some(4));
+}

@@ -55,7 +55,9 @@ impl ChatWatch {
         self.model.requests.inc();
         let mut answer = answer.inspect_err(|error| self.model.failed(error.kind))?;
         if !answer.is_success() {
-            self.model.failed(kind_of(answer.status));
+            let failure = answer.failure();
+            let kind = failure.map_or(ModelErrorKind::ServerError, |failure| failure.kind);
+            self.model.failed(kind);
             return Ok(answer);
         }
         let mut awaits_first = true;
@@ -74,17 +76,5 @@ impl ChatWatch {
     fn first(&self) {
         let waited = self.started.elapsed().as_secs_f64();
         self.model.first_token.observe(waited);
-    }
-}
-
-/// What a refusal of a provider means.
-fn kind_of(status: u16) -> ModelErrorKind {
-    match status {
-        401 | 403 => ModelErrorKind::Unauthorized,
-        404 => ModelErrorKind::NotFound,
-        408 | 504 => ModelErrorKind::Timeout,
-        429 => ModelErrorKind::RateLimit,
-        500.. => ModelErrorKind::ServerError,
-        _ => ModelErrorKind::InvalidRequest,
     }
 }

@@ -315,17 +315,38 @@ fn failures() -> Vec<(
         ),
         // The operator's key is none of the client's business.
         (
-            error(ModelErrorKind::Unauthorized),
-            500,
+            error(ModelErrorKind::Unauthorized).with_status(401),
+            502,
             "model_error",
+            "backend_authentication_error",
+            None,
+        ),
+        (
+            error(ModelErrorKind::Unauthorized).with_status(403),
+            502,
             "model_error",
+            "backend_permission_denied",
             None,
         ),
         (
             error(ModelErrorKind::NotFound),
-            500,
+            502,
             "model_error",
+            "backend_not_found",
+            None,
+        ),
+        (
+            error(ModelErrorKind::NotFound).with_code("model_not_found"),
+            404,
+            "not_found",
+            "model_not_found",
+            None,
+        ),
+        (
+            error(ModelErrorKind::Misconfigured),
+            502,
             "model_error",
+            "backend_misconfigured",
             None,
         ),
         (
@@ -371,7 +392,7 @@ async fn a_wait_that_the_backend_asks_for_is_passed_on() {
 }
 
 /// Rows that cannot be provoked here, and why.
-const NOT_HERE: [(ErrorCode, &str); 6] = [
+const NOT_HERE: [(ErrorCode, &str); 7] = [
     (
         ErrorCode::PermissionDenied,
         "keys have no scopes yet; the WebSocket's origin gives it: websocket.rs",
@@ -388,6 +409,7 @@ const NOT_HERE: [(ErrorCode, &str); 6] = [
         ErrorCode::InvalidEncryptedContent,
         "compaction brings it, with tests of its own",
     ),
+    (ErrorCode::OutputInvalid, "needs a schema: structured.rs"),
     (
         ErrorCode::ConnectionLimitReached,
         "only on a WebSocket: websocket.rs",

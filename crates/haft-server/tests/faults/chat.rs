@@ -17,6 +17,7 @@ struct Told {
     /// Whether pieces of an answer came before it.
     has_begun: bool,
     retry_after: Option<u64>,
+    should_retry: Option<String>,
     text: String,
 }
 
@@ -27,6 +28,8 @@ async fn ask(served: &Served, is_streamed: bool) -> Told {
     let status = u64::from(response.status().as_u16());
     let retry_after = response.headers().get("retry-after");
     let retry_after = retry_after.map(|it| it.to_str().unwrap().parse().unwrap());
+    let should_retry = response.headers().get("x-should-retry");
+    let should_retry = should_retry.map(|it| it.to_str().unwrap().to_owned());
     let is_stream = response.headers()["content-type"] == "text/event-stream";
     let mut text = String::new();
     // Where no other word of truth is left, the connection breaks.
@@ -48,6 +51,7 @@ async fn ask(served: &Served, is_streamed: bool) -> Told {
         error: error.map_or(Value::Null, |it| it["error"].clone()),
         has_begun: values.iter().any(|it| it["choices"].is_array()),
         retry_after,
+        should_retry,
         text,
     }
 }
@@ -61,6 +65,9 @@ fn is_passed_on(fault: Fault) -> bool {
             | Fault::ServerError
             | Fault::Overloaded
             | Fault::HtmlWith502
+            | Fault::TooLong
+            | Fault::QuotaUsedUp
+            | Fault::Refused
     )
 }
 
@@ -82,6 +89,12 @@ async fn what_is_translated_fails_like_every_answer() {
                     assert_eq!(told.error["code"], code, "{what}");
                     assert_eq!(told.has_begun, is_inside, "{what}");
                     assert!(!told.text.contains("hunter2"), "{what}");
+                    let is_final = fault.is_final() && !is_inside;
+                    assert_eq!(
+                        told.should_retry.as_deref(),
+                        is_final.then_some("false"),
+                        "{what}"
+                    );
                     if let Some(wait) = fault.wait() {
                         assert!(wait.contains(&told.retry_after.unwrap()), "{what}");
                     }
@@ -116,7 +129,11 @@ async fn what_is_passed_on_fails_by_its_status_or_where_it_breaks() {
                             status
                         };
                         assert_eq!(told.status, expected, "{what}");
-                        assert!(told.text.contains("[redacted]"), "{what}");
+                        let is_final = fault.is_final().then_some("false");
+                        assert_eq!(told.should_retry.as_deref(), is_final, "{what}");
+                        let holds_key =
+                            !matches!(fault, Fault::TooLong | Fault::QuotaUsedUp | Fault::Refused);
+                        assert_eq!(told.text.contains("[redacted]"), holds_key, "{what}");
                         assert_eq!(
                             told.retry_after,
                             told.retry_after.filter(|it| {
@@ -139,6 +156,8 @@ async fn what_is_passed_on_fails_by_its_status_or_where_it_breaks() {
                         assert_eq!(told.status, status, "{what}");
                         assert_eq!(told.error["type"], kind, "{what}");
                         assert_eq!(told.error["code"], code, "{what}");
+                        let is_final = fault.is_final().then_some("false");
+                        assert_eq!(told.should_retry.as_deref(), is_final, "{what}");
                     }
                 }
             }

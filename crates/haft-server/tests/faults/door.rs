@@ -42,6 +42,8 @@ pub(crate) enum Told {
         kind: String,
         code: String,
         retry_after: Option<u64>,
+        /// What `x-should-retry` says.
+        should_retry: Option<String>,
         /// Everything that was said.
         text: String,
     },
@@ -79,6 +81,8 @@ pub(crate) async fn ask(served: &Served, door: Door, conversation: &str) -> Told
     let headers = format!("{:?}", response.headers());
     let retry_after = response.headers().get("retry-after");
     let retry_after = retry_after.map(|it| it.to_str().unwrap().parse().unwrap());
+    let should_retry = response.headers().get("x-should-retry");
+    let should_retry = should_retry.map(|it| it.to_str().unwrap().to_owned());
     let is_stream = response.headers()["content-type"] == "text/event-stream";
     let text = response.text().await.unwrap();
     let all = format!("{headers}\n{text}");
@@ -109,7 +113,12 @@ pub(crate) async fn ask(served: &Served, door: Door, conversation: &str) -> Told
             text: format!("{all}\n{ended}"),
         };
     }
-    refused(status.into(), &value["error"], retry_after, all)
+    refused(
+        status.into(),
+        &value["error"],
+        (retry_after, should_retry),
+        all,
+    )
 }
 
 /// The members of an `error` event, nested or flat.
@@ -121,7 +130,12 @@ fn error_of(event: &Value) -> &Value {
 }
 
 /// An error with its four members.
-fn refused(status: u64, error: &Value, retry_after: Option<u64>, text: String) -> Told {
+fn refused(
+    status: u64,
+    error: &Value,
+    (retry_after, should_retry): (Option<u64>, Option<String>),
+    text: String,
+) -> Told {
     let members: Vec<_> = error.as_object().expect(&text).keys().collect();
     assert_eq!(members, ["message", "type", "param", "code"], "{text}");
     Told::Refused {
@@ -129,6 +143,7 @@ fn refused(status: u64, error: &Value, retry_after: Option<u64>, text: String) -
         kind: error["type"].as_str().unwrap().to_owned(),
         code: error["code"].as_str().unwrap().to_owned(),
         retry_after,
+        should_retry,
         text,
     }
 }
@@ -151,7 +166,10 @@ async fn ask_socket(served: &Served, mut body: Value) -> Told {
         if kind == "error" {
             assert_eq!(told.len(), 1, "an error and a response: {told:?}");
             let status = message["status"].as_u64().unwrap();
-            break refused(status, &message["error"], None, text.to_string());
+            let header = |name: &str| message["headers"][name].as_str().map(str::to_owned);
+            let retry_after = header("Retry-After").map(|it| it.parse().unwrap());
+            let headers = (retry_after, header("x-should-retry"));
+            break refused(status, &message["error"], headers, text.to_string());
         }
         if kind == "response.failed" {
             let code = &message["response"]["error"]["code"];

@@ -25,10 +25,18 @@ pub(crate) enum Fault {
     EndsTooEarly,
     WrongContentType,
     Empty,
+    RejectedKey,
+    DeniedKey,
+    UnknownModel,
+    UnknownPath,
+    TooLong,
+    QuotaUsedUp,
+    Refused,
+    NoToolParser,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::ResetBeforeAnswer,
         Self::ResetMidStream,
         Self::StalledBeforeAnswer,
@@ -46,6 +54,14 @@ impl Fault {
         Self::EndsTooEarly,
         Self::WrongContentType,
         Self::Empty,
+        Self::RejectedKey,
+        Self::DeniedKey,
+        Self::UnknownModel,
+        Self::UnknownPath,
+        Self::TooLong,
+        Self::QuotaUsedUp,
+        Self::Refused,
+        Self::NoToolParser,
     ];
 
     /// What the backend does, in the words of the adapter that asks.
@@ -59,6 +75,10 @@ impl Fault {
             "<!DOCTYPE html><html><head><title>Gateway</title></head><body>{KEY}</body></html>"
         );
         let cut = r#"{"id":"c","choices":[{"index":0,"message":{"role":"assistant","content":"Hel"#;
+        let refuse = |status: u16, message: &str| {
+            let body = serde_json::json!({"error": {"message": message}}).to_string();
+            Behaviour::say(status, &[json], &body, End::Close)
+        };
         match self {
             Self::ResetBeforeAnswer => Behaviour::silent(End::Reset),
             Self::ResetMidStream => Behaviour::say(200, &stream, &adapter.beginning(), End::Reset),
@@ -93,6 +113,17 @@ impl Fault {
                 Behaviour::say(200, &kind, "\u{1}\u{2}nothing to read", End::Close)
             }
             Self::Empty => Behaviour::say(200, &stream, "", End::Close),
+            Self::RejectedKey => Behaviour::say(401, &[json], &error, End::Close),
+            Self::DeniedKey => Behaviour::say(403, &[json], &error, End::Close),
+            Self::UnknownModel => refuse(404, "The model `m` does not exist."),
+            Self::UnknownPath => refuse(404, "Not Found"),
+            Self::TooLong => refuse(400, "This model's maximum context length is 8 tokens."),
+            Self::QuotaUsedUp => refuse(429, "You exceeded your current quota"),
+            Self::Refused => refuse(400, "temperature is too high"),
+            Self::NoToolParser => refuse(
+                400,
+                "\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+            ),
         }
     }
 
@@ -136,6 +167,14 @@ impl Fault {
             | Self::TruncatedFirstPiece
             | Self::TruncatedLaterPiece
             | Self::WrongContentType => (500, "model_error", "model_error"),
+            Self::RejectedKey => (502, "model_error", "backend_authentication_error"),
+            Self::DeniedKey => (502, "model_error", "backend_permission_denied"),
+            Self::UnknownModel => (404, "not_found", "model_not_found"),
+            Self::UnknownPath => (502, "model_error", "backend_not_found"),
+            Self::TooLong => (400, "invalid_request", "context_length_exceeded"),
+            Self::QuotaUsedUp => (429, "too_many_requests", "insufficient_quota"),
+            Self::Refused => (400, "invalid_request", "invalid_value"),
+            Self::NoToolParser => (502, "model_error", "backend_misconfigured"),
         }
     }
 
@@ -152,9 +191,48 @@ impl Fault {
             | Self::TruncatedFirstPiece
             | Self::WrongContentType
             | Self::LimitedForSeconds
-            | Self::LimitedUntilDate => 1,
+            | Self::LimitedUntilDate
+            | Self::RejectedKey
+            | Self::DeniedKey
+            | Self::UnknownModel
+            | Self::UnknownPath
+            | Self::TooLong
+            | Self::Refused
+            | Self::NoToolParser => 1,
             _ => 2,
         }
+    }
+
+    /// Whether a client that repeats the request gets the same answer.
+    pub(crate) fn is_final(self) -> bool {
+        matches!(
+            self,
+            Self::HtmlWith200
+                | Self::TruncatedJson
+                | Self::TruncatedFirstPiece
+                | Self::TruncatedLaterPiece
+                | Self::WrongContentType
+                | Self::RejectedKey
+                | Self::DeniedKey
+                | Self::UnknownModel
+                | Self::UnknownPath
+                | Self::TooLong
+                | Self::QuotaUsedUp
+                | Self::Refused
+                | Self::NoToolParser
+        )
+    }
+
+    /// Whether only the operator can do something about it.
+    pub(crate) fn is_operator_matter(self) -> bool {
+        matches!(
+            self,
+            Self::RejectedKey
+                | Self::DeniedKey
+                | Self::UnknownModel
+                | Self::UnknownPath
+                | Self::NoToolParser
+        )
     }
 
     /// How long the client is told to wait, in seconds.
@@ -163,7 +241,7 @@ impl Fault {
             Self::LimitedForSeconds => Some(7..=7),
             // The date was made when the test began.
             Self::LimitedUntilDate => Some(30..=60),
-            Self::Overloaded => Some(1..=1),
+            Self::Overloaded | Self::QuotaUsedUp => Some(1..=1),
             _ => None,
         }
     }

@@ -85,18 +85,24 @@ fn check(told: &Told, fault: Fault, adapter: Adapter, door: Door) {
             kind,
             code,
             retry_after,
+            should_retry,
             ..
         } => {
             // A plain answer is refused as long as nothing of it is finished.
             let may_be_refused = !fault.is_mid_stream() || door == Door::Plain;
             assert!(door.refuses() && may_be_refused, "{what}");
             assert_eq!((*status, &**kind, &**code), row, "{what}");
-            if door != Door::WebSocket {
-                match fault.wait() {
-                    Some(wait) => assert!(wait.contains(&retry_after.unwrap()), "{what}"),
-                    None => assert_eq!(*retry_after, None, "{what}"),
-                }
+            match fault.wait() {
+                Some(wait) => assert!(wait.contains(&retry_after.unwrap()), "{what}"),
+                None => assert_eq!(*retry_after, None, "{what}"),
             }
+            // What haft has repeated is not to be repeated once more.
+            let is_final = fault.is_final() || fault.requests() > 1;
+            assert_eq!(
+                should_retry.as_deref(),
+                is_final.then_some("false"),
+                "{what}"
+            );
         }
         Told::Failed { code, events, .. } => {
             assert!(!door.refuses() || fault.is_mid_stream(), "{what}");
@@ -132,8 +138,30 @@ async fn meet(fault: Fault, adapter: Adapter) {
         let sent = backend.requests();
         assert!(sent.iter().all(|request| request.contains(KEY)));
         stop_at_once(served).await;
+        if fault.is_operator_matter() {
+            assert_logged(fault, adapter, &root);
+        }
     }
     assert!(!log::text().contains("hunter2"));
+}
+
+/// The log names the backend, the URL, the status and the remedy.
+fn assert_logged(fault: Fault, adapter: Adapter, root: &str) {
+    let log = log::text();
+    let status = match fault {
+        Fault::RejectedKey => 401,
+        Fault::DeniedKey => 403,
+        Fault::UnknownModel | Fault::UnknownPath => 404,
+        _ => 400,
+    };
+    let note = format!("HTTP {status} from {root}/");
+    let line = log.lines().find(|line| line.contains(&note));
+    let line = line.unwrap_or_else(|| panic!("{fault:?} {adapter:?} is not logged"));
+    assert!(
+        line.contains(" WARN ") && line.contains("backend=\"default\""),
+        "{line}"
+    );
+    assert!(line.contains("; "), "no remedy: {line}");
 }
 
 macro_rules! matrix {

@@ -72,6 +72,13 @@ pub(super) async fn complete(
         return translate(&app, &entry.name, &others, asked, telling).await;
     }
     let answer = watch.forward(passed).map_err(|error| told(&error))?;
+    // A client that reads 401 or 404 looks for the mistake in its own request.
+    if let Some(failure) = answer
+        .failure()
+        .filter(|it| failure::is_operator_matter(it))
+    {
+        return Err(told(failure));
+    }
     let mut response = passing::pass(answer, envelope.is_streamed, permit).await?;
     reply::name_stand_ins(&mut response, &witness);
     Ok(response)

@@ -19,6 +19,7 @@ use super::told;
 use crate::access::RunPermit;
 use crate::chat::error_frame;
 use crate::error::ApiError;
+use crate::failure;
 
 /// Passes an answer back.
 pub(super) async fn pass(
@@ -46,6 +47,8 @@ struct Head {
     status: StatusCode,
     content_type: Option<HeaderValue>,
     retry_after: Option<Duration>,
+    /// Whether the same request would fail again.
+    is_final: bool,
 }
 
 impl Head {
@@ -55,6 +58,7 @@ impl Head {
             status: StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_GATEWAY),
             content_type: content_type.and_then(|kind| HeaderValue::from_str(kind).ok()),
             retry_after: answer.retry_after,
+            is_final: answer.failure().is_some_and(failure::is_final),
         }
     }
 
@@ -73,6 +77,9 @@ impl Head {
         }
         if let Some(wait) = self.retry_after {
             headers.insert(RETRY_AFTER, reply::seconds(wait));
+        }
+        if self.is_final {
+            headers.insert("x-should-retry", HeaderValue::from_static("false"));
         }
         if is_events {
             sse::forbid_buffering(headers);

@@ -46,7 +46,10 @@ pub(super) fn envelope(error: &ApiError) -> String {
         "error": error.body(),
     });
     if let Some(seconds) = error.retry_seconds() {
-        json["headers"] = json!({"Retry-After": seconds.to_string()});
+        json["headers"]["Retry-After"] = seconds.to_string().into();
+    }
+    if error.must_not_retry {
+        json["headers"]["x-should-retry"] = "false".into();
     }
     json.to_string()
 }

@@ -129,6 +129,7 @@ pub(crate) fn error_word(kind: ModelErrorKind) -> Word {
         ModelErrorKind::ContextLength => "context_length",
         ModelErrorKind::PromptRefused => "prompt_refused",
         ModelErrorKind::InvalidRequest => "invalid_request",
+        ModelErrorKind::Misconfigured => "misconfigured",
         ModelErrorKind::Protocol => "protocol",
         _ => "other",
     }
