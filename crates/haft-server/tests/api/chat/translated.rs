@@ -214,7 +214,7 @@ async fn what_fails_before_the_first_chunk_is_an_http_error() {
         for expected in [
             (429, "rate_limit_exceeded"),
             (400, "invalid_value"),
-            (500, "model_error"),
+            (502, "backend_authentication_error"),
             (503, "server_is_overloaded"),
             (502, "backend_unreachable"),
         ] {
