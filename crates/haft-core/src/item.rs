@@ -395,6 +395,35 @@ pub struct Reasoning {
     pub extra: Map<String, Value>,
 }
 
+impl Reasoning {
+    /// The raw reasoning text, or the summary where there is no raw text.
+    ///
+    /// ```
+    /// use haft_core::{ContentPart, Reasoning};
+    /// let mut reasoning = Reasoning {
+    ///     summary: vec![ContentPart::SummaryText { text: "Looked it up.".into() }],
+    ///     ..Reasoning::default()
+    /// };
+    /// assert_eq!(reasoning.text(), "Looked it up.");
+    /// reasoning.content = vec![ContentPart::ReasoningText { text: "Let me see …".into() }];
+    /// assert_eq!(reasoning.text(), "Let me see …");
+    /// ```
+    pub fn text(&self) -> String {
+        let raw: String = self.content.iter().filter_map(ContentPart::text).collect();
+        if !raw.is_empty() {
+            return raw;
+        }
+        let parts = self.summary.iter().filter_map(ContentPart::text);
+        parts.collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// Whether only the provider that made it can read it: `encrypted_content` is set.
+    pub fn is_encrypted(&self) -> bool {
+        let encrypted = self.encrypted_content.as_deref();
+        encrypted.is_some_and(|encrypted| !encrypted.is_empty())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

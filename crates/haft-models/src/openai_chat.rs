@@ -13,13 +13,14 @@ use crate::answer::accepts;
 use crate::builders::connection_builders;
 use crate::config::{Parts, process_environment, required_variable};
 use crate::frame::SseParser;
-use crate::http::{Connection, Forwarded, Secret};
+use crate::http::{Body, Connection, Forwarded, Secret};
 use crate::lift::chat::{ChatLift, Recover};
 use crate::lift::{lifted, ready};
 use crate::lower::body::json;
 use crate::lower::chat::{self, ChatForm, request, tools, unsupported};
 use crate::lower::schema::Profile;
 use crate::lower::tools::LeftOut;
+use crate::reasoning_field::{ObservedField, ReasoningField, ReasoningMember};
 use crate::{CapabilityOverrides, ConfigError, Lookup};
 
 const BASE_URL: &str = "https://api.openai.com/v1";
@@ -47,6 +48,8 @@ pub struct OpenAiChat {
     overrides: CapabilityOverrides,
     context_tokens: Option<u64>,
     extra: Map<String, Value>,
+    /// Under which member the server gave reasoning so far.
+    observed: ObservedField,
 }
 
 /// What is special about a server. What is not said follows from which one it is.
@@ -68,6 +71,10 @@ pub struct ChatQuirks {
     /// Whether calls that the model writes as JSON into its text are taken as calls. Text then
     /// comes in one piece at the end. Such calls bear `recovered: true`.
     pub recover_calls: bool,
+    /// The member of assistant messages in which reasoning goes back with the tool calls that it led
+    /// to. If not set: the one in which the server gives reasoning; until it has given some,
+    /// `reasoning` for `vllm`, none for `openai` and `reasoning_content` for others.
+    pub reasoning_field: Option<ReasoningField>,
 }
 
 /// Servers whose abilities are known.
@@ -97,6 +104,7 @@ impl OpenAiChat {
             overrides: CapabilityOverrides::default(),
             context_tokens: None,
             extra: Map::new(),
+            observed: ObservedField::default(),
         }
     }
 
@@ -261,8 +269,71 @@ impl OpenAiChat {
             } else {
                 Profile::Generic
             },
+            reasoning: self.reasoning_member(),
             extra: &self.extra,
         }
+    }
+
+    fn reasoning_member(&self) -> ReasoningMember {
+        let fallback = match self.server() {
+            ChatServer::Openai => ReasoningField::None,
+            // Since 0.12 it reads no other name: https://github.com/vllm-project/vllm/issues/38488
+            ChatServer::Vllm => ReasoningField::Reasoning,
+            ChatServer::LlamaCpp | ChatServer::Other => ReasoningField::ReasoningContent,
+        };
+        let known = self.quirks.reasoning_field.or_else(|| self.observed.get());
+        ReasoningMember::new(known, fallback)
+    }
+
+    /// The body without reasoning, if `error` rejects the reasoning in `sent`.
+    ///
+    /// Strict servers (Mistral, Groq) reject members that they do not know, and reasoning that
+    /// another model wrote may be in the conversation.
+    fn body_without_reasoning(
+        &self,
+        asked: &ModelRequest,
+        sent: &Bytes,
+        error: &ModelError,
+    ) -> Option<Bytes> {
+        let is_about_reasoning = matches!(error.status, Some(400 | 422))
+            && error.message.contains("reasoning")
+            && self.quirks.reasoning_field.is_none();
+        if !is_about_reasoning {
+            return None;
+        }
+        let form = ChatForm {
+            reasoning: ReasoningMember::none(),
+            ..self.form()
+        };
+        let (without, _) = request(asked, &form).ok()?;
+        (without != *sent).then_some(without)
+    }
+
+    /// Posts a request; once more without reasoning where the server rejects that.
+    async fn post(
+        &self,
+        asked: &ModelRequest,
+        sent: Bytes,
+        accept: &'static str,
+    ) -> Result<Body, ModelError> {
+        let error = match self.connection.post(PATH, sent.clone(), accept).await {
+            Err(error) => error,
+            answered => return answered,
+        };
+        let Some(without) = self.body_without_reasoning(asked, &sent, &error) else {
+            return Err(error);
+        };
+        // Whatever fails now, the first error is the one to report.
+        let Ok(body) = self.connection.post(PATH, without, accept).await else {
+            return Err(error);
+        };
+        tracing::warn!(
+            model = self.model,
+            "the server rejects reasoning in assistant messages: it is left out from now on; set \
+             `chat.reasoning_field` of the model"
+        );
+        self.observed.reject();
+        Ok(body)
     }
 
     async fn ask(&self, mut asked: ModelRequest) -> Result<ModelStream, ModelError> {
@@ -270,13 +341,13 @@ impl OpenAiChat {
         let (body, tools) = request(&asked, &self.form())?;
         let in_pieces = asked.options.stream == Streaming::Pieces;
         let accept = accepts(asked.options.stream);
-        let body = self.connection.post(PATH, body, accept).await?;
+        let body = self.post(&asked, body, accept).await?;
         let recover = if self.quirks.recover_calls {
             Recover::Calls
         } else {
             Recover::Nothing
         };
-        let lift = ChatLift::new(tools, recover);
+        let lift = ChatLift::new(tools, recover).observing(self.observed.clone());
         // Some servers do not do what they are asked; what they say they send counts.
         let comes_in_pieces = match body.content_type() {
             "text/event-stream" => true,

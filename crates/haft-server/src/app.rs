@@ -17,10 +17,11 @@ use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
 use crate::models::Models;
 use crate::options::ServerOptions;
+use crate::reasoning::ReasoningSeal;
 use crate::sealed::SealingKeys;
 use crate::stream::Dialect;
 use crate::watch::{RequestWatch, Watch};
-use crate::wire::unknown_after;
+use crate::wire::{Include, View, unknown_after};
 
 /// The server's state.
 pub(crate) struct App {
@@ -66,6 +67,19 @@ impl App {
     pub(crate) async fn admit(&self, caller: &Caller) -> Result<RunPermit, ApiError> {
         let _waiting = self.watch.waiting();
         caller.pass.begin_run(&self.line).await
+    }
+
+    /// How an owner's items are presented to a client that asks for `include`.
+    pub(crate) fn view(&self, owner: &Owner, include: Include) -> View {
+        let seal = include
+            .encrypted_reasoning
+            .then(|| self.reasoning_seal(owner));
+        View { include, seal }
+    }
+
+    /// What seals and opens an owner's reasoning.
+    pub(crate) fn reasoning_seal(&self, owner: &Owner) -> ReasoningSeal {
+        ReasoningSeal::new(&self.keys, owner)
     }
 
     /// Whether a tool or item type with a slug is registered here.

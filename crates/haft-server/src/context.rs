@@ -6,7 +6,8 @@ use serde_json::Value;
 use crate::app::{App, Caller, ConversationLock, store_failed};
 use crate::compaction::{Piece, Unfolding, unfold};
 use crate::error::{ApiError, ErrorCode};
-use crate::history::{Claims, Record, Unsaid, take_unsaid};
+use crate::history::{Claims, Record, Unsaid, is_mark, take_unsaid};
+use crate::reasoning::ReasoningSeal;
 use crate::wire::{
     BoundedSchemas, CreateRequest, InputItem, RequestTool, RequestToolKind, Vocabulary,
 };
@@ -68,20 +69,30 @@ impl App {
             Some(_) => "conversation",
             None => "previous_response_id",
         };
+        let seal = self.reasoning_seal(&caller.owner);
         let pieces = |records: &[Record]| {
-            self.with_words(|words| inherited_pieces(records, inherited_by, words))
+            let mut pieces =
+                self.with_words(|words| inherited_pieces(records, inherited_by, words))?;
+            for piece in &mut pieces {
+                seal.restore_stored(&mut piece.record.item);
+            }
+            Ok::<_, ApiError>(pieces)
         };
         let mut all = pieces(&context.inherited)?;
         for item in request.input.iter().flatten() {
             match item {
                 InputItem::Item(record) => {
                     let tools = record.tools.clone();
-                    let record = Record {
+                    let mut record = Record {
                         id: record.id.clone(),
                         item: record.item.clone(),
                         param: Some(record.param.clone()),
                     };
                     context.input.push(record.clone());
+                    let param = record.param.as_deref().unwrap_or_default();
+                    seal.restore(&mut record.item, param)?;
+                    self.complete_reasoning(caller, &mut record, &context.inherited, &seal)
+                        .await?;
                     all.push(Piece {
                         tools,
                         ..Piece::new(record)
@@ -171,6 +182,44 @@ impl App {
             param: Some(param.to_owned()),
             ..Record::stored(&found)?
         })
+    }
+
+    /// Gives a reasoning item that is stored here what its client dropped: the text, or what the
+    /// backend needs beside it. Text that the client changed counts more than what is stored.
+    async fn complete_reasoning(
+        &self,
+        caller: &Caller,
+        record: &mut Record,
+        inherited: &[Record],
+        seal: &ReasoningSeal,
+    ) -> Result<(), ApiError> {
+        let Item::Reasoning(given) = &mut record.item else {
+            return Ok(());
+        };
+        if given.is_encrypted() {
+            return Ok(());
+        }
+        let known = inherited.iter().rev().find(|known| known.id == record.id);
+        let mut stored = match known {
+            Some(known) => known.item.clone(),
+            None => {
+                let found = self.store.item(&caller.owner, &record.id).await;
+                match found.map_err(store_failed)? {
+                    Some(found) => Record::stored(&found)?.item,
+                    None => return Ok(()),
+                }
+            }
+        };
+        seal.restore_stored(&mut stored);
+        let Item::Reasoning(mut stored) = stored else {
+            return Ok(());
+        };
+        stored.extra.retain(|key, _| !is_mark(key));
+        let text = given.text();
+        if text.is_empty() || text == stored.text() {
+            *given = stored;
+        }
+        Ok(())
     }
 
     /// Does something with the words that this server knows.

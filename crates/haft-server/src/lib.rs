@@ -38,6 +38,7 @@ mod models;
 mod options;
 mod orphans;
 mod plan;
+mod reasoning;
 mod sealed;
 mod server;
 mod stream;

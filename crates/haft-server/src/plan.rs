@@ -141,7 +141,11 @@ impl Plan {
             unsaid: toolkit.unsaid.clone(),
             questions: Some(questions),
             calls: Arc::clone(&calls),
-            include: request.include,
+            view: app.view(&caller.owner, request.include),
+            raw_as_summary: request
+                .reasoning
+                .as_ref()
+                .is_some_and(|reasoning| reasoning.summary.is_some()),
             is_parallel: request.parallel_tool_calls,
             // What was streamed cannot be taken back, and an answer that misses its schema is asked
             // for again.
@@ -540,9 +544,10 @@ fn ignored_parameters(
     let of_model = model.ignored_options(options).into_iter();
     let of_model = of_model
         .filter(|option| !(*option == "service_tier" && is_usual_tier))
+        // A model that writes no summary has its raw reasoning presented as one.
+        .filter(|option| *option != "reasoning_summary")
         .map(|option| match option {
             "reasoning_effort" => "reasoning.effort",
-            "reasoning_summary" => "reasoning.summary",
             "top_logprobs" if !has_count => "include[message.output_text.logprobs]",
             "verbosity" => "text.verbosity",
             option => option,

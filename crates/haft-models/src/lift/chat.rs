@@ -11,6 +11,7 @@ use super::{Events, Flow, Items, Lift, broken_off, not_json};
 use crate::frame::SseEvent;
 use crate::http::in_stream;
 use crate::lower::tools::RenderedTools;
+use crate::reasoning_field::ObservedField;
 use crate::wire::chat::{Answer, CallPiece, Choice};
 
 /// Reads one answer, whole or in chunks.
@@ -25,6 +26,8 @@ pub(crate) struct ChatLift {
     usage: Option<Usage>,
     /// All text so far, where calls are to be found in it.
     held: Option<String>,
+    /// Remembers under which member the server gives reasoning.
+    observed: ObservedField,
 }
 
 struct Call {
@@ -54,7 +57,13 @@ impl ChatLift {
             finish: None,
             usage: None,
             held: may_recover.then(String::new),
+            observed: ObservedField::default(),
         }
+    }
+
+    /// Records in `observed` under which member the server gives reasoning.
+    pub(crate) fn observing(self, observed: ObservedField) -> Self {
+        Self { observed, ..self }
     }
 
     /// Reads a whole answer.
@@ -100,7 +109,8 @@ impl ChatLift {
         }
         if let Some(said) = choice.said() {
             if let Some((field, text)) = said.reasoning() {
-                self.items.think(text, field, events);
+                self.observed.record(field);
+                self.items.think(text, field.as_str(), events);
             }
             // Some servers weigh the tokens of thoughts and calls as well.
             if said.has_content() {

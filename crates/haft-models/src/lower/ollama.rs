@@ -17,7 +17,6 @@ use super::schema::Profile;
 use super::tools::{RenderedTools, ToolForm, render_tools};
 use super::turns::{self, Step, Turn, steps};
 use super::wishes::{JsonObject, given, instructions, leave_out};
-use crate::lift::REASONING_FIELD;
 
 const TOOLS: ToolForm = ToolForm {
     key: RenderKey::new("ollama tools"),
@@ -163,7 +162,7 @@ fn add_turn(turn: &Turn<'_>, form: &OllamaForm<'_>, messages: &mut Vec<Vec<u8>>)
     for entry in &turn.items {
         match &*piece(entry, form) {
             Piece::Text(text) => append(&mut content, text),
-            Piece::Thoughts(text) => append(&mut thinking, text),
+            Piece::Thinking(text) => append(&mut thinking, text),
             Piece::Call(json) => calls.push(json.clone()),
             _ => {}
         }
@@ -217,7 +216,7 @@ enum Piece {
     /// A whole message.
     Message(Vec<u8>),
     Text(String),
-    Thoughts(String),
+    Thinking(String),
     /// An entry of `tool_calls`.
     Call(Vec<u8>),
     /// The content of a tool message as JSON, and its images.
@@ -260,7 +259,7 @@ fn piece(entry: &Entry, form: &OllamaForm<'_>) -> Arc<Piece> {
                 images,
             }
         }
-        Item::Reasoning(reasoning) => thoughts(reasoning),
+        Item::Reasoning(reasoning) => thinking(reasoning),
         _ => {
             turns::leave_out(entry);
             Piece::Nothing
@@ -327,16 +326,11 @@ fn tool_call(call: &FunctionCall) -> Vec<u8> {
     json.finish().into()
 }
 
-/// Thoughts go back only to where they came from.
-fn thoughts(reasoning: &Reasoning) -> Piece {
-    if reasoning.extra.get(REASONING_FIELD).and_then(Value::as_str) == Some("thinking") {
-        let text = reasoning
-            .content
-            .iter()
-            .filter_map(ContentPart::text)
-            .collect();
-        Piece::Thoughts(text)
-    } else {
-        Piece::Nothing
+/// Reasoning goes back as text. What another provider signed or encrypted stays behind.
+fn thinking(reasoning: &Reasoning) -> Piece {
+    let text = reasoning.text();
+    if text.is_empty() || reasoning.is_encrypted() {
+        return Piece::Nothing;
     }
+    Piece::Thinking(text)
 }

@@ -10,10 +10,12 @@
 //! | `safety_identifier` | the same ¹ | the same | `metadata.user_id` | – |
 //! | `prompt_cache_key` | the same ¹ | the same | – | – |
 //! | `reasoning_effort` | the same | `reasoning.effort` | `thinking` | `think` |
-//! | `reasoning_summary` | – | `reasoning.summary` | – | – |
+//! | `reasoning_summary` | – ² | `reasoning.summary` | – ² | – ² |
 //!
 //! ¹ only at `OpenAI`, or where the quirk `openai_members` says so: other servers refuse members
 //! that they do not know.
+//!
+//! ² these servers return the reasoning itself, which `haft serve` presents as the summary.
 //!
 //! An option without a member is left out, with a note in the log, and named by `Model::ignored_options`: it
 //! changes how an answer is written, not what was said. Whether the answer is a JSON object can be asked for in words everywhere, so it

@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::text;
+use crate::reasoning_field::ReasoningField;
 
 /// An answer or a chunk; they differ only in `message` and `delta`.
 #[derive(Deserialize)]
@@ -157,10 +158,10 @@ impl<'a> Said<'a> {
     }
 
     /// Thoughts, with the name of the member that held them.
-    pub(crate) fn reasoning(&self) -> Option<(&'static str, String)> {
+    pub(crate) fn reasoning(&self) -> Option<(ReasoningField, String)> {
         [
-            ("reasoning_content", self.reasoning_content),
-            ("reasoning", self.reasoning),
+            (ReasoningField::ReasoningContent, self.reasoning_content),
+            (ReasoningField::Reasoning, self.reasoning),
         ]
         .into_iter()
         .find_map(|(field, raw)| Some((field, text(raw).filter(|text| !text.is_empty())?)))

@@ -13,6 +13,7 @@ mod common;
 mod answers;
 mod calls;
 mod forwarded;
+mod reasoning;
 mod recovered;
 mod requests;
 mod streams;

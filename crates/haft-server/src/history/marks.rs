@@ -24,6 +24,10 @@ pub(crate) const UNSEEN: &str = "haft_unseen";
 /// knows none.
 pub(crate) const WIRE_ID: &str = "haft_wire_id";
 
+/// Whether the first part of a stored reasoning item's summary is the raw text, presented as a summary
+/// because the client asked for one and the backend gave none.
+pub(crate) const RAW_SUMMARY: &str = "haft_raw_summary";
+
 /// What the names of all of these begin with.
 const OWN: &str = "haft_";
 

@@ -22,7 +22,9 @@ use crate::error::{ApiError, ErrorCode, without_content};
 pub(crate) use check::{call_of, verify};
 pub(crate) use claims::Claims;
 pub(crate) use expand::{Expanded, expand};
-pub(crate) use marks::{CALL, DEFERRAL, FOUND, TURN, UNSEEN, WIRE_ID, WRITTEN, is_mark};
+pub(crate) use marks::{
+    CALL, DEFERRAL, FOUND, RAW_SUMMARY, TURN, UNSEEN, WIRE_ID, WRITTEN, is_mark,
+};
 pub(crate) use questions::not_found;
 pub(crate) use unsaid::{Unsaid, take_unsaid};
 pub(crate) use unseen::{Unseen, UnseenCall};

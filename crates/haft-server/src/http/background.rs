@@ -20,7 +20,7 @@ use crate::durable::{Asked, Checkpoint, Durable};
 use crate::error::{ApiError, ErrorCode};
 use crate::live::LiveRun;
 use crate::stream::{Dialect, WireEvent};
-use crate::wire::{CreateRequest, Include, ResponseResource};
+use crate::wire::{CreateRequest, ResponseResource, View};
 
 /// How long a cancelled run may take to end before its client is answered all the same.
 const CANCEL_WAIT: Duration = Duration::from_secs(5);
@@ -222,7 +222,7 @@ pub(super) async fn cancel(
         return Ok(reply::ok(&shown(
             &stored,
             resource,
-            Include::default(),
+            &View::default(),
             caller.dialect,
         )));
     }
@@ -235,7 +235,7 @@ pub(super) async fn cancel(
     Ok(reply::ok(&shown(
         &stored,
         resource,
-        Include::default(),
+        &View::default(),
         caller.dialect,
     )))
 }

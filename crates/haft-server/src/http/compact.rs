@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::history::{AsWritten, Record, expand, verify};
 use crate::plan::{model_options, summary_options};
-use crate::wire::{Door, Include, UsageBody, make_visible, new_id};
+use crate::wire::{Door, Include, UsageBody, View, make_visible, new_id};
 
 pub(super) async fn compact(
     State(app): State<Arc<App>>,
@@ -47,7 +47,14 @@ pub(super) async fn compact(
             "the compaction was stopped before it was done",
         ),
     })?;
-    let mut output: Vec<Value> = outside.iter().filter_map(shown).collect();
+    let include = Include {
+        provider: 0,
+        encrypted_reasoning: true,
+        logprobs: false,
+    };
+    let view = app.view(&caller.owner, include);
+    let outside = outside.iter().filter_map(|piece| shown(piece, &view));
+    let mut output: Vec<Value> = outside.collect();
     output.push(item_of(&new_id("cmp"), &sealed).into());
     let mut response = reply::ok(&json!({
         "id": new_id("resp"),
@@ -73,14 +80,9 @@ fn check_calls(context: &Context) -> Result<(), ApiError> {
 }
 
 /// An item as the client may see it.
-fn shown(piece: &Piece) -> Option<Value> {
+fn shown(piece: &Piece, view: &View) -> Option<Value> {
     let mut item = serde_json::to_value(&piece.record.item).ok()?;
-    let include = Include {
-        provider: 0,
-        encrypted_reasoning: true,
-        logprobs: false,
-    };
-    make_visible(item.as_object_mut()?, &piece.record.id, include);
+    make_visible(item.as_object_mut()?, &piece.record.id, view);
     Some(item)
 }
 

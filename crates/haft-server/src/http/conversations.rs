@@ -194,7 +194,7 @@ pub(super) async fn add(
     RawQuery(query): RawQuery,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let include = ItemsQuery::read(query.as_deref())?.include;
+    let view = app.view(&caller.owner, ItemsQuery::read(query.as_deref())?.include);
     let body = body::read_json(request, &app).await?;
     let body = read(&app, body, ItemsBody::read)?;
     let items = kept(&app, &caller.owner, body.items).await?;
@@ -204,7 +204,7 @@ pub(super) async fn add(
     if !added.await.map_err(store_failed)? {
         return Err(conversation_not_found(&id));
     }
-    Ok(answered(&ListPage::whole(&items, include), &body.ignored))
+    Ok(answered(&ListPage::whole(&items, &view), &body.ignored))
 }
 
 /// `GET /conversations/{id}/items`
@@ -215,10 +215,11 @@ pub(super) async fn list(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let query = ItemsQuery::read(query.as_deref())?;
+    let view = app.view(&caller.owner, query.include);
     let page = app.store.conversation_page(&caller.owner, &id, query.page);
     let page = page.await.map_err(store_failed)?;
     let page = page.ok_or_else(|| conversation_not_found(&id))?;
-    Ok(reply::ok(&ListPage::of(&page, query.include)))
+    Ok(reply::ok(&ListPage::of(&page, &view)))
 }
 
 /// `GET /conversations/{id}/items/{item_id}`
@@ -228,13 +229,13 @@ pub(super) async fn item(
     Ids((id, item_id)): Ids<(String, String)>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let include = ItemsQuery::read(query.as_deref())?.include;
+    let view = app.view(&caller.owner, ItemsQuery::read(query.as_deref())?.include);
     let items = app.store.conversation_items(&caller.owner, &id).await;
     let items = items.map_err(store_failed)?;
     let items = items.ok_or_else(|| conversation_not_found(&id))?;
     let found = items.iter().rev().find(|item| item.id == item_id);
     let found = found.ok_or_else(|| item_not_found(&item_id))?;
-    Ok(reply::ok(&visible_item(found, include)))
+    Ok(reply::ok(&visible_item(found, &view)))
 }
 
 /// `DELETE /conversations/{id}/items/{item_id}`

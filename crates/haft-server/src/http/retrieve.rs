@@ -12,7 +12,7 @@ use super::{background, reply};
 use crate::app::{App, Caller, store_failed};
 use crate::error::{ApiError, ErrorCode, without_content};
 use crate::stream::Dialect;
-use crate::wire::{Include, ItemsQuery, ListPage, ResponseResource, RetrieveQuery, visible_item};
+use crate::wire::{ItemsQuery, ListPage, ResponseResource, RetrieveQuery, View, visible_item};
 
 /// A stored response and its resource.
 pub(super) async fn load(
@@ -40,12 +40,12 @@ fn not_found(id: &str) -> ApiError {
 pub(super) fn shown(
     stored: &StoredResponse,
     mut resource: ResponseResource,
-    include: Include,
+    view: &View,
     dialect: Dialect,
 ) -> ResponseResource {
     let items = stored.output.iter();
     let items = items.filter_map(|item| {
-        let visible = visible_item(item, include);
+        let visible = visible_item(item, view);
         serde_json::from_str::<Value>(visible.get()).ok()
     });
     resource.output = items.collect();
@@ -83,7 +83,7 @@ pub(super) async fn retrieve(
     Ok(reply::ok(&shown(
         &stored,
         resource,
-        query.include,
+        &app.view(&caller.owner, query.include),
         caller.dialect,
     )))
 }
@@ -126,7 +126,8 @@ pub(super) async fn input_items(
         items.extend(link.output);
     }
     items.extend(last.input);
-    let page = ListPage::cut(&items, &query.page, query.include)?;
+    let view = app.view(&caller.owner, query.include);
+    let page = ListPage::cut(&items, &query.page, &view)?;
     Ok(reply::ok(&page))
 }
 

@@ -1,14 +1,16 @@
 //! Sealed texts: what a client carries for the server, but can neither read nor forge.
 //!
-//! A compaction item holds hidden context; the client keeps it and sends it back
-//! (`open-responses.md` §8.2). What comes in is plain bytes and whose they are, what goes out is
-//! `haft1.` and base64url; the other way round, the bytes or an error that does not say why. Keys
-//! live in a file; the newest seals, all of them open. This room must never show a key.
+//! A compaction item holds hidden context, and `encrypted_content` of a reasoning item what the model's
+//! provider must get back; the client stores both and sends them back. What comes in is plain bytes and
+//! whose they are, what goes out is `haft1.` and base64url; the other way round, the bytes or an error
+//! that does not say why. Keys live in a file; the newest seals, all of them open. This module must
+//! never show a key.
 
 mod key_file;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -31,12 +33,17 @@ const KEY_BYTES: usize = 32;
 /// What the keys for questions are derived by.
 const ASKING: &[u8] = b"haft questions about calls 1";
 
+/// What the keys for nonces that follow from their text are derived by.
+const NONCES: &[u8] = b"haft nonces of sealed texts 1";
+
 /// The keys that seal and open.
 ///
-/// Each text has a random nonce of 96 bits: a key is good for some four thousand million texts.
+/// Each text has a random nonce of 96 bits, or one that a keyed hash makes of the text: a key is good
+/// for some four thousand million texts.
+#[derive(Clone)]
 pub(crate) struct SealingKeys {
     /// Never empty; the newest is the last.
-    keys: Vec<SealingKey>,
+    keys: Arc<[SealingKey]>,
 }
 
 struct SealingKey {
@@ -44,6 +51,8 @@ struct SealingKey {
     key: LessSafeKey,
     /// Derived from the same secret, for questions about calls.
     asking: hmac::Key,
+    /// Derived from the same secret, for nonces.
+    nonces: hmac::Key,
 }
 
 impl SealingKeys {
@@ -70,7 +79,7 @@ impl SealingKeys {
             .map(SealingKey::read)
             .collect::<Option<Vec<_>>>()
             .filter(|keys| !keys.is_empty());
-        keys.map(|keys| Self { keys })
+        keys.map(|keys| Self { keys: keys.into() })
             .ok_or_else(|| KeyFileError::Damaged { path: path.into() })
     }
 
@@ -82,32 +91,27 @@ impl SealingKeys {
 
     /// Seals bytes for an owner. Only with the same owner will they open.
     pub(crate) fn seal(&self, owner: &str, plain: &[u8]) -> Result<String, SealError> {
-        let overhead = KEY_ID_BYTES + NONCE_LEN + AES_256_GCM.tag_len();
-        let bytes = plain.len().saturating_add(overhead);
-        let chars = PREFIX.len() + bytes.div_ceil(3).saturating_mul(4);
-        if chars > MAX_SEALED_CHARS {
-            return Err(SealError::TooLarge);
-        }
         let key = self.keys.last().ok_or(SealError::Failed)?;
         let mut nonce = [0; NONCE_LEN];
         let random = SystemRandom::new();
         random.fill(&mut nonce).map_err(|_| SealError::Failed)?;
-        let mut sealed = Vec::with_capacity(bytes);
-        sealed.extend_from_slice(&key.id);
-        sealed.extend_from_slice(&nonce);
-        let mut body = plain.to_vec();
-        key.key
-            .seal_in_place_append_tag(
-                Nonce::assume_unique_for_key(nonce),
-                Aad::from(bound_to(key.id, owner)),
-                &mut body,
-            )
-            .map_err(|_| SealError::Failed)?;
-        sealed.append(&mut body);
-        let mut text = String::with_capacity(chars);
-        text.push_str(PREFIX);
-        URL_SAFE_NO_PAD.encode_string(&sealed, &mut text);
-        Ok(text)
+        key.seal(owner, plain, nonce)
+    }
+
+    /// Seals bytes for an owner so that the same bytes give the same text: an item is presented
+    /// several times, in events and in the response, and must be the same each time.
+    ///
+    /// The nonce is a keyed hash of the owner and the bytes, so two texts share one only if they are
+    /// the same text.
+    pub(crate) fn seal_stably(&self, owner: &str, plain: &[u8]) -> Result<String, SealError> {
+        let key = self.keys.last().ok_or(SealError::Failed)?;
+        let mut hash = hmac::Context::with_key(&key.nonces);
+        hash.update(&owner.len().to_le_bytes());
+        hash.update(owner.as_bytes());
+        hash.update(plain);
+        let hash = hash.sign();
+        let nonce = hash.as_ref().first_chunk().ok_or(SealError::Failed)?;
+        key.seal(owner, plain, *nonce)
     }
 
     /// Opens what was sealed for this owner.
@@ -141,6 +145,48 @@ impl SealingKeys {
     }
 }
 
+impl SealingKey {
+    fn read(stored: &key_file::StoredKey) -> Option<Self> {
+        let secret = stored.key()?;
+        let secret_key = hmac::Key::new(hmac::HMAC_SHA256, &secret);
+        let derived = |label| {
+            let derived = hmac::sign(&secret_key, label);
+            hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref())
+        };
+        Some(Self {
+            id: stored.id()?,
+            key: LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret).ok()?),
+            asking: derived(ASKING),
+            nonces: derived(NONCES),
+        })
+    }
+
+    fn seal(&self, owner: &str, plain: &[u8], nonce: [u8; NONCE_LEN]) -> Result<String, SealError> {
+        let overhead = KEY_ID_BYTES + NONCE_LEN + AES_256_GCM.tag_len();
+        let bytes = plain.len().saturating_add(overhead);
+        let chars = PREFIX.len() + bytes.div_ceil(3).saturating_mul(4);
+        if chars > MAX_SEALED_CHARS {
+            return Err(SealError::TooLarge);
+        }
+        let mut sealed = Vec::with_capacity(bytes);
+        sealed.extend_from_slice(&self.id);
+        sealed.extend_from_slice(&nonce);
+        let mut body = plain.to_vec();
+        self.key
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(bound_to(self.id, owner)),
+                &mut body,
+            )
+            .map_err(|_| SealError::Failed)?;
+        sealed.append(&mut body);
+        let mut text = String::with_capacity(chars);
+        text.push_str(PREFIX);
+        URL_SAFE_NO_PAD.encode_string(&sealed, &mut text);
+        Ok(text)
+    }
+}
+
 /// Whether a text claims to be sealed here. Others may belong to the provider.
 pub(crate) fn is_sealed(text: &str) -> bool {
     text.starts_with(PREFIX)
@@ -149,18 +195,6 @@ pub(crate) fn is_sealed(text: &str) -> bool {
 /// What a sealed text is bound to besides its content.
 fn bound_to(key_id: [u8; KEY_ID_BYTES], owner: &str) -> Vec<u8> {
     [PREFIX.as_bytes(), &key_id, owner.as_bytes()].concat()
-}
-
-impl SealingKey {
-    fn read(stored: &key_file::StoredKey) -> Option<Self> {
-        let secret = stored.key()?;
-        let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &secret), ASKING);
-        Some(Self {
-            id: stored.id()?,
-            key: LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret).ok()?),
-            asking: hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()),
-        })
-    }
 }
 
 impl fmt::Debug for SealingKeys {

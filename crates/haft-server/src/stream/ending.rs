@@ -187,7 +187,7 @@ impl Translator {
         if let (Some(last), Some(unsaid)) = (items.last_mut(), &self.unsaid) {
             last.json[DEFERRAL] = json!(unsaid);
         }
-        let include = self.translation.include;
+        let view = &self.translation.view;
         let (whole, items) = match self.keeping {
             Keeping::Everything => (items.iter().map(|item| item.json.clone()).collect(), items),
             Keeping::Shown => (
@@ -195,7 +195,7 @@ impl Translator {
                 Vec::new(),
             ),
         };
-        let visible = <Vec<_>>::into_iter(whole).map(|item| items::visible(item, include));
+        let visible = <Vec<_>>::into_iter(whole).map(|item| items::visible(item, view));
         self.resource.output = match self.text_only.take() {
             Some(message) => ShownItems::Text(message),
             None => visible.collect(),

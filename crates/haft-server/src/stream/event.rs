@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::ApiError;
-use crate::wire::{Include, ResponseResource};
+use crate::wire::{ResponseResource, View};
 
 /// One event of a stream, in the form that every client gets but for its dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,8 +58,10 @@ impl WireEvent {
 /// The one that numbers the events of a response.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {
-    /// What of the items the client wants to see.
-    pub(super) include: Include,
+    /// How items are presented to the client.
+    pub(super) view: View,
+    /// Whether raw reasoning is presented as a summary.
+    pub(super) raw_as_summary: bool,
     next: u64,
     written: Vec<WireEvent>,
     /// Whether nobody hears of the events: then they are only counted.
@@ -69,9 +71,10 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn new(include: Include) -> Self {
+    pub(crate) fn new(view: View, raw_as_summary: bool) -> Self {
         Self {
-            include,
+            view,
+            raw_as_summary,
             ..Self::default()
         }
     }

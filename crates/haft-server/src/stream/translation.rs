@@ -8,7 +8,7 @@ use haft_mcp::CallLog;
 use crate::history::Unsaid;
 use crate::mcp::QuestionIds;
 use crate::toolkit::Declared;
-use crate::wire::Include;
+use crate::wire::View;
 
 use super::items::Shown;
 
@@ -33,7 +33,10 @@ pub(crate) struct Translation {
     pub(crate) held: HashSet<String>,
     /// What is to be remembered of searches that nobody sees; none where there are none.
     pub(crate) unsaid: Option<Unsaid>,
-    pub(crate) include: Include,
+    /// How items are presented to the client.
+    pub(crate) view: View,
+    /// Whether raw reasoning is presented as a summary: the client asked for one.
+    pub(crate) raw_as_summary: bool,
     /// Whether an answer may hold several calls.
     pub(crate) is_parallel: bool,
     /// Whether messages wait until it is certain that they are valid.

@@ -77,7 +77,7 @@ pub(super) struct Running {
 impl Translator {
     pub(crate) fn new(resource: Box<ResponseResource>, translation: Translation) -> Box<Self> {
         Box::new(Self {
-            writer: Writer::new(translation.include),
+            writer: Writer::new(translation.view.clone(), translation.raw_as_summary),
             unsaid: translation.unsaid.clone(),
             translation,
             resource,

@@ -6,8 +6,7 @@ use haft_core::{Page, PageQuery, StoredItem, cut};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::request::Include;
-use super::visible::visible_item;
+use super::visible::{View, visible_item};
 use crate::error::{ApiError, ErrorCode};
 
 /// A piece of a list, as clients see it. Items go from the store to the wire without being read
@@ -23,20 +22,20 @@ pub(crate) struct ListPage<'p> {
 
 impl<'p> ListPage<'p> {
     /// A page that the store gave.
-    pub(crate) fn of(page: &'p Page, include: Include) -> Self {
-        Self::new(page.items.iter(), page.has_more, include)
+    pub(crate) fn of(page: &'p Page, view: &View) -> Self {
+        Self::new(page.items.iter(), page.has_more, view)
     }
 
     /// A whole list, for example of items that were just added.
-    pub(crate) fn whole(items: &'p [StoredItem], include: Include) -> Self {
-        Self::new(items.iter(), false, include)
+    pub(crate) fn whole(items: &'p [StoredItem], view: &View) -> Self {
+        Self::new(items.iter(), false, view)
     }
 
     /// The piece of `items` that `query` asks for.
     pub(crate) fn cut(
         items: &'p [StoredItem],
         query: &PageQuery,
-        include: Include,
+        view: &View,
     ) -> Result<Self, ApiError> {
         let ordered: Vec<&StoredItem> = if query.is_descending {
             items.iter().rev().collect()
@@ -56,20 +55,20 @@ impl<'p> ListPage<'p> {
         Ok(Self::new(
             rest[..shown].iter().copied(),
             rest.len() > shown,
-            include,
+            view,
         ))
     }
 
     fn new(
         items: impl DoubleEndedIterator<Item = &'p StoredItem> + Clone,
         has_more: bool,
-        include: Include,
+        view: &View,
     ) -> Self {
         Self {
             object: "list",
             first_id: items.clone().next().map(|item| item.id.as_str()),
             last_id: items.clone().next_back().map(|item| item.id.as_str()),
-            data: items.map(|item| visible_item(item, include)).collect(),
+            data: items.map(|item| visible_item(item, view)).collect(),
             has_more,
         }
     }

@@ -35,7 +35,7 @@ fn ids(page: &ListPage<'_>) -> (Vec<String>, bool) {
 #[test]
 fn a_page_is_written_with_the_bytes_of_the_store() {
     let items = items(&["a", "b"]);
-    let page = ListPage::whole(&items, Include::default());
+    let page = ListPage::whole(&items, &View::default());
     assert_eq!(
         serde_json::to_string(&page).unwrap(),
         r#"{"object":"list","data":[{"id":"a",  "type":"x","status":"completed"},{"id":"b",  "type":"x","status":"completed"}],"first_id":"a","last_id":"b","has_more":false}"#
@@ -45,7 +45,7 @@ fn a_page_is_written_with_the_bytes_of_the_store() {
 #[test]
 fn an_empty_page_has_no_ids() {
     let empty = Page::default();
-    let page = ListPage::of(&empty, Include::default());
+    let page = ListPage::of(&empty, &View::default());
     assert_eq!(
         serde_json::to_value(&page).unwrap(),
         json!({"object": "list", "data": [], "first_id": Value::Null, "last_id": Value::Null,
@@ -67,7 +67,7 @@ fn pages_follow_each_other_in_both_orders() {
         let page = ListPage::cut(
             &items,
             &query(after, limit, is_descending),
-            Include::default(),
+            &View::default(),
         );
         let expected = expected.into_iter().map(str::to_owned).collect();
         assert_eq!(ids(&page.unwrap()), (expected, has_more));
@@ -80,7 +80,7 @@ fn a_reader_of_a_list_with_one_item_twice_comes_to_its_end() {
     let mut after: Option<String> = None;
     for _ in 0..4 {
         let query = query(after.as_deref(), 1, false);
-        let page = ListPage::cut(&items, &query, Include::default()).unwrap();
+        let page = ListPage::cut(&items, &query, &View::default()).unwrap();
         after = page.last_id.map(str::to_owned);
         if !page.has_more {
             return;
@@ -91,12 +91,8 @@ fn a_reader_of_a_list_with_one_item_twice_comes_to_its_end() {
 
 #[test]
 fn a_page_behind_an_unknown_item_is_refused() {
-    let error = ListPage::cut(
-        &items(&["a"]),
-        &query(Some("z"), 1, true),
-        Include::default(),
-    )
-    .unwrap_err();
+    let error =
+        ListPage::cut(&items(&["a"]), &query(Some("z"), 1, true), &View::default()).unwrap_err();
     assert_eq!(error.code, ErrorCode::ItemNotFound);
     assert_eq!(error.param.as_deref(), Some("after"));
 }

@@ -26,4 +26,4 @@ pub(crate) use resource::{
     IncompleteDetails, ResponseError, ResponseResource, ResponseStatus, UsageBody,
 };
 pub(crate) use shown_items::{ShownItems, TextMessage};
-pub(crate) use visible::{make_visible, visible_item};
+pub(crate) use visible::{View, make_visible, visible_item};

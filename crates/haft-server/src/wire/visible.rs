@@ -14,16 +14,26 @@ use serde_json::{Map, Value};
 
 use super::request::Include;
 use crate::history::is_mark;
+use crate::reasoning::ReasoningSeal;
+
+/// How items are presented to one client.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct View {
+    /// What the client asked to be included.
+    pub(crate) include: Include,
+    /// Makes `encrypted_content` for reasoning that its backend did not encrypt.
+    pub(crate) seal: Option<ReasoningSeal>,
+}
 
 /// A stored item as its owner sees it; the bytes of the store where nothing has to change.
-pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawValue> {
-    if Glance::at(&item.json).is_some_and(|glance| glance.is_visible_as_it_is(include)) {
+pub(crate) fn visible_item<'i>(item: &'i StoredItem, view: &View) -> Cow<'i, RawValue> {
+    if Glance::at(&item.json).is_some_and(|glance| glance.is_visible_as_it_is(view.include)) {
         return Cow::Borrowed(&item.json);
     }
     let Ok(mut members) = serde_json::from_str::<Map<String, Value>>(item.json.get()) else {
         return Cow::Borrowed(&item.json);
     };
-    make_visible(&mut members, &item.id, include);
+    make_visible(&mut members, &item.id, view);
     match to_raw_value(&members) {
         Ok(json) => Cow::Owned(json),
         Err(_) => Cow::Borrowed(&item.json),
@@ -31,7 +41,15 @@ pub(crate) fn visible_item(item: &StoredItem, include: Include) -> Cow<'_, RawVa
 }
 
 /// Makes an item what its owner may see; `id` is its id if it does not say one itself.
-pub(crate) fn make_visible(item: &mut Map<String, Value>, id: &str, include: Include) {
+pub(crate) fn make_visible(item: &mut Map<String, Value>, id: &str, view: &View) {
+    let include = view.include;
+    let is_reasoning = item.get("type").and_then(Value::as_str) == Some("reasoning");
+    if is_reasoning && include.encrypted_reasoning {
+        let sealed = view.seal.as_ref().and_then(|seal| seal.seal(item));
+        if let Some(sealed) = sealed {
+            item.insert("encrypted_content".into(), sealed.into());
+        }
+    }
     item.retain(|key, _| !is_mark(key));
     if item.get("type").is_none_or(Value::is_null) {
         item.insert(String::from("type"), "message".into());
@@ -48,7 +66,6 @@ pub(crate) fn make_visible(item: &mut Map<String, Value>, id: &str, include: Inc
         "function_call" | "custom_tool_call" => &["namespace", "created_by"],
         _ => &[],
     };
-    let is_reasoning = kind == "reasoning";
     for key in omitted {
         if item.get(*key).is_some_and(Value::is_null) {
             item.shift_remove(*key);
@@ -111,6 +128,8 @@ struct Glance<'j> {
     haft_deferral: Option<IgnoredAny>,
     /// [`WIRE_ID`](crate::history::WIRE_ID)
     haft_wire_id: Option<IgnoredAny>,
+    /// [`RAW_SUMMARY`](crate::history::RAW_SUMMARY)
+    haft_raw_summary: Option<IgnoredAny>,
 }
 
 /// A member that is there, be it null.
@@ -131,6 +150,7 @@ impl<'j> Glance<'j> {
             &self.haft_unseen,
             &self.haft_deferral,
             &self.haft_wire_id,
+            &self.haft_raw_summary,
         ];
         let is_marked = marks.into_iter().any(Option::is_some);
         let has_head = self.id.is_some() && self.status.is_some() && !is_marked;
@@ -151,8 +171,8 @@ impl<'j> Glance<'j> {
             && match self.kind.as_deref() {
                 None => false,
                 Some("reasoning") => {
-                    let is_wanted = include.encrypted_reasoning || self.encrypted_content.is_none();
-                    is_wanted && content != "[]"
+                    let is_plain = !include.encrypted_reasoning && self.encrypted_content.is_none();
+                    is_plain && content != "[]"
                 }
                 // Escapes could hide the word, but nobody here writes it with any.
                 Some(_) => !content.contains("output_text"),

@@ -23,6 +23,7 @@ mod mcp;
 mod names;
 mod plain;
 mod raw;
+mod reasoning;
 mod resuming;
 mod revoked;
 mod searching;

@@ -19,6 +19,8 @@ pub(crate) use pieces::unsupported;
 use pieces::{Piece, piece};
 pub(super) use pieces::{as_text, object_or_empty};
 
+use crate::reasoning_field::ReasoningMember;
+
 /// What a request depends on beside itself.
 #[derive(Debug)]
 pub(crate) struct ChatForm<'f> {
@@ -30,6 +32,8 @@ pub(crate) struct ChatForm<'f> {
     /// Whether the server knows the members that came from `OpenAI` late.
     pub(crate) openai_members: bool,
     pub(crate) profile: Profile,
+    /// Where reasoning goes back.
+    pub(crate) reasoning: ReasoningMember,
     pub(crate) extra: &'f Map<String, Value>,
 }
 
@@ -189,9 +193,11 @@ fn add_turn(turn: &Turn<'_>, form: &ChatForm<'_>, messages: &mut Vec<Vec<u8>>) {
     for entry in &turn.items {
         match &*piece(entry, form) {
             Piece::Text(piece) => append(&mut text, piece, br"\n\n"),
-            Piece::Thoughts(name, piece) => {
-                field = name;
-                append(&mut thoughts, piece, br"\n\n");
+            Piece::Reasoning(given, piece) => {
+                if let Some(member) = form.reasoning.resolve(*given) {
+                    field = member;
+                    append(&mut thoughts, piece, br"\n\n");
+                }
             }
             Piece::Call(piece) => append(&mut calls, piece, b","),
             _ => {}
@@ -263,6 +269,7 @@ mod tests {
             max_tokens_member: "max_tokens",
             openai_members: false,
             profile: Profile::Generic,
+            reasoning: ReasoningMember::default(),
             extra: &extra,
         };
         let mut conversation = Conversation::from("hi");

@@ -15,6 +15,7 @@ use super::super::schema::Profile;
 use super::super::turns::leave_out;
 use super::{ChatForm, append, host_role};
 use crate::lift::REASONING_FIELD;
+use crate::reasoning_field::ReasoningField;
 
 /// What an item adds to a request.
 #[derive(Debug)]
@@ -23,8 +24,8 @@ pub(super) enum Piece {
     Message(Vec<u8>),
     /// Text of an assistant message: the inside of a JSON string.
     Text(Vec<u8>),
-    /// Thoughts, under their provider's name: the inside of a JSON string.
-    Thoughts(&'static str, Vec<u8>),
+    /// Reasoning, with the member that its server gave it in, if known: the inside of a JSON string.
+    Reasoning(Option<&'static str>, Vec<u8>),
     /// An entry of `tool_calls`.
     Call(Vec<u8>),
     /// A tool message, and the parts that it cannot hold.
@@ -53,7 +54,7 @@ pub(super) fn piece(entry: &Entry, form: &ChatForm<'_>) -> Arc<Piece> {
                 Item::Message(message) => said(message, entry.item(), form),
                 Item::FunctionCall(call) => tool_call(call, form),
                 Item::FunctionCallOutput(output) => tool_output(output, form),
-                Item::Reasoning(reasoning) => thoughts(reasoning),
+                Item::Reasoning(item) => reasoning(item),
                 _ => {
                     leave_out(entry);
                     Piece::Nothing
@@ -217,15 +218,15 @@ fn placeholder(part: &ContentPart) -> &'static str {
     }
 }
 
-/// Thoughts go back only to where they came from: this protocol, under the name they had.
-fn thoughts(reasoning: &Reasoning) -> Piece {
+/// Reasoning goes back as text. What another provider signed or encrypted stays behind: it belongs to
+/// that provider's conversation.
+fn reasoning(reasoning: &Reasoning) -> Piece {
     let given = reasoning.extra.get(REASONING_FIELD).and_then(Value::as_str);
-    let known = ["reasoning_content", "reasoning"];
-    match known.into_iter().find(|field| given == Some(*field)) {
-        Some(field) => {
-            let texts = reasoning.content.iter().filter_map(ContentPart::text);
-            Piece::Thoughts(field, inside(&texts.collect::<String>()))
-        }
-        None => Piece::Nothing,
+    let mut known = ReasoningField::MEMBERS.into_iter();
+    let member = known.find(|member| given == Some(*member));
+    let text = reasoning.text();
+    if text.is_empty() || member.is_none() && reasoning.is_encrypted() {
+        return Piece::Nothing;
     }
+    Piece::Reasoning(member, inside(&text))
 }

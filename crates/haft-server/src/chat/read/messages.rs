@@ -95,13 +95,18 @@ impl Messages {
                 return Err(outdated(&fields.at(member), advice));
             }
         }
+        // Servers and clients use either name; only the first is always text.
         let reasoning = fields.get("reasoning_content", Text)?;
+        let reasoning = reasoning.or_else(|| match fields.take("reasoning") {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        });
         if let Some(text) = reasoning.filter(|text| !text.is_empty()) {
-            let thought = Reasoning {
+            let reasoning = Reasoning {
                 content: vec![ContentPart::ReasoningText { text }],
                 ..Reasoning::default()
             };
-            self.push(Item::Reasoning(thought), &fields);
+            self.push(Item::Reasoning(reasoning), &fields);
         }
         let mut said = fields
             .get("content", |value, path: &str| {

@@ -156,7 +156,7 @@ impl OpenMessage {
                     });
                     writer.write("response.output_text.annotation.added", &added);
                 }
-                let logprobs: &[Value] = if writer.include.logprobs {
+                let logprobs: &[Value] = if writer.view.include.logprobs {
                     &extras.logprobs
                 } else {
                     &[]
@@ -181,7 +181,7 @@ impl OpenMessage {
                 writer.write("response.refusal.done", &done);
             }
         }
-        if writer.is_heard() && has_logprobs && !writer.include.logprobs {
+        if writer.is_heard() && has_logprobs && !writer.view.include.logprobs {
             let mut visible = part.clone();
             visible["logprobs"] = json!([]);
             write_part(

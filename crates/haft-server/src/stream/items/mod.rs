@@ -11,7 +11,7 @@ use haft_core::{Item, ItemStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::wire::{Include, make_visible};
+use crate::wire::{View, make_visible};
 
 use super::event::Writer;
 
@@ -123,7 +123,7 @@ impl OpenItem {
                 message.refusal(text, &self.place, writer);
             }
             (Body::Reasoning(reasoning), Piece::Thought(text)) => {
-                reasoning.thought(text, &self.place, writer);
+                reasoning.raw(text, &self.place, writer);
             }
             (Body::Reasoning(reasoning), Piece::Summary { part, text }) => {
                 reasoning.summary(*part, text, &self.place, writer);
@@ -180,16 +180,16 @@ impl OpenItem {
 }
 
 /// An item as the client may see it.
-pub(crate) fn visible(mut item: Value, include: Include) -> Value {
+pub(crate) fn visible(mut item: Value, view: &View) -> Value {
     if let Some(members) = item.as_object_mut() {
-        make_visible(members, "", include);
+        make_visible(members, "", view);
     }
     item
 }
 
 /// Tells that an item is done.
 pub(super) fn finish(place: Place, json: Value, writer: &mut Writer) -> OutputItem {
-    let visible = writer.heard(|| visible(json.clone(), writer.include));
+    let visible = writer.heard(|| visible(json.clone(), &writer.view));
     write_item("response.output_item.done", &place, &visible, writer);
     OutputItem {
         id: place.item_id,
@@ -200,7 +200,7 @@ pub(super) fn finish(place: Place, json: Value, writer: &mut Writer) -> OutputIt
 /// An item that has no events of its own: added, done.
 pub(super) fn whole(place: Place, json: Value, writer: &mut Writer) -> OutputItem {
     let begun = writer.heard(|| {
-        let mut begun = visible(json.clone(), writer.include);
+        let mut begun = visible(json.clone(), &writer.view);
         begun["status"] = "in_progress".into();
         begun
     });

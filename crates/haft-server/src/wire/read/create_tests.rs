@@ -170,7 +170,7 @@ fn members_without_effect_are_accepted_and_named() {
         "user": 5, "prompt_cache_retention": {}, "prompt_cache_options": [], "moderation": 1,
         "client_metadata": "x", "image": null, "access_programs": false, "stream_id": 7,
         "generate": "x", "something_new": {"a": [1]}, "text": {"verbosity": "low", "tone": "warm"},
-        "reasoning": {"effort": "low", "generate_summary": "auto", "context": null},
+        "reasoning": {"effort": "low", "generate_summary": "auto", "context": "all"},
         "include": ["reasoning.encrypted_content", "web_search_call.results"],
         "stream_options": {"include_obfuscation": false, "include_usage": true},
     }));
@@ -186,7 +186,7 @@ fn members_without_effect_are_accepted_and_named() {
             "moderation",
             "prompt_cache_options",
             "prompt_cache_retention",
-            "reasoning.generate_summary",
+            "reasoning.context",
             "something_new",
             "stream_id",
             "stream_options.include_usage",

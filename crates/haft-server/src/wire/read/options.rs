@@ -46,9 +46,15 @@ pub(super) fn reasoning(value: Value, path: &str) -> Read<ReasoningOptions> {
     const EFFORTS: Word = Word(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]);
     const SUMMARIES: Word = Word(&["auto", "concise", "detailed"]);
     let mut fields = Fields::of(value, path)?;
+    let mut summary = fields.get("summary", SUMMARIES)?;
+    // The former name, which `OpenAI` still takes.
+    if let Some(former) = fields.get("generate_summary", SUMMARIES)? {
+        fields.put("generate_summary", former.into());
+        summary = summary.or(Some(former));
+    }
     Ok(ReasoningOptions {
         effort: fields.get("effort", EFFORTS)?.map(str::to_owned),
-        summary: fields.get("summary", SUMMARIES)?.map(str::to_owned),
+        summary: summary.map(str::to_owned),
         extra: fields.rest(),
     })
 }

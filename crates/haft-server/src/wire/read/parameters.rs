@@ -77,7 +77,7 @@ pub(super) fn ignored_members(body: &Value, door: Door) -> Vec<String> {
         ignored.extend(given.map(str::to_owned));
     }
     let known: [(&str, &[&str]); 3] = [
-        ("reasoning", &["effort", "summary"]),
+        ("reasoning", &["effort", "summary", "generate_summary"]),
         // Frames are never padded here.
         ("stream_options", &[]),
         ("text", &["format", "verbosity"]),
