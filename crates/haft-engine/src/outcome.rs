@@ -297,8 +297,6 @@ pub enum CallStatus {
     Suspended,
     /// It was answered by the caller.
     Answered,
-    /// It repeated an earlier call whose result the model has, and was left out.
-    Suppressed,
 }
 
 impl CallStatus {
@@ -334,7 +332,6 @@ impl CallStatus {
             Self::Denied => "denied",
             Self::NotApproved => "not_approved",
             Self::NotExecuted => "not_executed",
-            Self::Suppressed => "suppressed",
         })
     }
 }
@@ -351,8 +348,6 @@ pub struct Counters {
     pub disclosure_restarts: u64,
     /// `haft.tools.picked`
     pub tools_picked: u64,
-    /// `haft.calls.suppressed`
-    pub calls_suppressed: u64,
 }
 
 /// What came of a run.

@@ -15,7 +15,7 @@ use crate::{names, timeout};
 const MAX_BRIEF_CHARS: usize = 120;
 
 /// Every argument, as the list in an error shows them.
-const LEGAL: [&str; 22] = [
+const LEGAL: [&str; 21] = [
     "name",
     "title",
     "brief",
@@ -26,7 +26,6 @@ const LEGAL: [&str; 22] = [
     "idempotent",
     "open_world",
     "sequential",
-    "polling",
     "safe",
     "strict",
     "timeout",
@@ -150,8 +149,7 @@ impl ToolArguments {
                     errors.take(names::check(&name.value(), name.span()));
                 }
             }
-            "read_only" | "destructive" | "idempotent" | "open_world" | "sequential"
-            | "polling" => {
+            "read_only" | "destructive" | "idempotent" | "open_world" | "sequential" => {
                 if flag(input)? {
                     self.hints.push(key.clone());
                 }

@@ -18,8 +18,6 @@ mod fold;
 mod gate;
 mod judge;
 mod limits;
-mod plain_turn;
-mod repeat;
 mod resume;
 mod settle;
 mod turn;

@@ -23,7 +23,6 @@ mod once;
 mod one_shot;
 mod parallel;
 mod picking;
-mod repeating;
 mod retries;
 mod rounds;
 mod same_conversation;

@@ -24,7 +24,6 @@ mod names;
 mod plain;
 mod raw;
 mod reasoning;
-mod repeating;
 mod resuming;
 mod revoked;
 mod searching;
