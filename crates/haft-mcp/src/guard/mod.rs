@@ -137,15 +137,18 @@ pub enum NotAllowed {
         /// The host.
         host: String,
     },
-    /// Nobody knows the host.
-    #[error("the host `{host}` cannot be found: {reason}")]
+    /// The host's name leads to no public address. The text is the same whether the name is unknown or has a
+    /// private address: otherwise it would tell which internal names exist.
+    #[error(
+        "the host `{host}` has no public address: check its name, or have the operator list the whole origin in `[server] mcp_hosts`"
+    )]
     Unknown {
         /// The host.
         host: String,
-        /// What the system says.
+        /// What the lookup gave, for the operator's log only.
         reason: String,
     },
-    /// An address that does not belong to everybody.
+    /// The URL holds an address that is not public.
     #[error(
         "`{host}` is not at a public address: the operator can list the whole origin in `[server] mcp_hosts`"
     )]
@@ -216,7 +219,13 @@ impl HostRules {
         let addresses = addresses(url, &host, resolver).await?;
         // One that is not public is one too many: which one is taken is not ours to say.
         if !addresses.iter().all(|address| is_public(address.ip())) {
-            return Err(NotAllowed::NotPublic { host: shown });
+            return Err(match literal(url) {
+                Some(_) => NotAllowed::NotPublic { host: shown },
+                None => NotAllowed::Unknown {
+                    host: shown,
+                    reason: "it has an address that is not public".into(),
+                },
+            });
         }
         Ok(Admitted {
             url: url.clone(),

@@ -57,15 +57,21 @@ async fn a_public_host_is_pinned_to_what_was_checked() {
 async fn one_private_address_among_public_ones_is_one_too_many() {
     let told = admit(&["*"], "https://x.example/", &["8.8.8.8", "10.0.0.7"]).await;
     let told = told.unwrap_err();
-    assert_eq!(
-        told,
-        NotAllowed::NotPublic {
-            host: "x.example".into()
-        }
-    );
+    assert!(matches!(told, NotAllowed::Unknown { .. }), "{told:?}");
     assert_eq!(
         told.to_string(),
-        "`x.example` is not at a public address: the operator can list the whole origin in `[server] mcp_hosts`"
+        "the host `x.example` has no public address: check its name, or have the operator list the whole origin \
+         in `[server] mcp_hosts`"
+    );
+}
+
+#[tokio::test]
+async fn an_internal_name_and_an_unknown_one_give_the_same_message() {
+    let internal = admit(&["*"], "https://x.example/", &["10.0.0.7"]).await;
+    let unknown = admit(&["*"], "https://x.example/", &[]).await;
+    assert_eq!(
+        internal.unwrap_err().to_string(),
+        unknown.unwrap_err().to_string()
     );
 }
 

@@ -145,6 +145,9 @@ impl App {
         let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(problem @ NotAllowed::Unknown { .. }) => {
+                if let NotAllowed::Unknown { host, reason } = &problem {
+                    tracing::warn!(host, reason, "the `server_url` of a request is not used");
+                }
                 return Ok(Found::Missing(problem.to_string()));
             }
             Err(problem) => {

@@ -38,6 +38,22 @@ async fn addresses_that_the_operator_does_not_allow_are_refused() {
 }
 
 #[tokio::test]
+async fn an_internal_host_name_cannot_be_told_from_an_unknown_one() {
+    let model = ScriptedModel::new([say("1"), say("2")]);
+    let served = Setup::of(model).serve().await;
+    let mut answers = Vec::new();
+    for host in ["localhost", "no-such-host.invalid"] {
+        let url = format!("https://{host}/mcp");
+        let tool = json!({"type": "mcp", "server_label": "air", "server_url": url});
+        let response = served.create(json!({"input": "go", "tools": [tool]})).await;
+        let item = &response["output"][0];
+        let error = item["error"].as_str().unwrap().replace(host, "HOST");
+        answers.push((item["type"].clone(), item["status"].clone(), error));
+    }
+    assert_eq!(answers[0], answers[1]);
+}
+
+#[tokio::test]
 async fn credentials_reach_their_server_and_nobody_else() {
     let air = Fake::with(&["find"]).await;
     let directory = tempfile::tempdir().unwrap();
