@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use haft::{Catalog, RegisterError, Registration, ToolName};
 use haft_concerto::host::{EmitFormat, Host};
@@ -198,6 +199,7 @@ struct Lines {
     program: String,
     words: Words,
     begun: String,
+    rate: LogRate,
 }
 
 /// A line that does not end is cut here.
@@ -209,16 +211,74 @@ impl Lines {
             program: program.to_owned(),
             words,
             begun: String::new(),
+            rate: LogRate::default(),
         }
     }
 
-    fn line(&self, line: &str) {
+    fn line(&mut self, line: &str) {
         match self.words {
-            Words::Log => tracing::info!(program = self.program, "{}", printable(line)),
+            // Callers from outside decide how often a tool prints.
+            Words::Log => {
+                let admission = self.rate.admit(line.len(), Instant::now());
+                if admission.suppressed > 0 {
+                    tracing::warn!(
+                        program = self.program,
+                        lines = admission.suppressed,
+                        "output of the program was not logged: more than {LINES_PER_SECOND} lines or \
+                         {BYTES_PER_SECOND} bytes per second"
+                    );
+                }
+                if admission.is_logged {
+                    tracing::info!(program = self.program, "{}", printable(line));
+                }
+            }
             Words::Aside => {
                 // Whether somebody reads along changes nothing.
                 let _ = writeln!(io::stderr(), "{}", printable(line));
             }
+        }
+    }
+}
+
+/// How much of a program's output is logged in one second.
+const LINES_PER_SECOND: usize = 100;
+const BYTES_PER_SECOND: usize = 64 * 1024;
+
+/// Limits what a program writes to the log, second by second.
+#[derive(Default)]
+struct LogRate {
+    /// When the current second began.
+    since: Option<Instant>,
+    lines: usize,
+    bytes: usize,
+    suppressed: usize,
+}
+
+/// What becomes of one line.
+struct Admission {
+    is_logged: bool,
+    /// How many lines of the second before were not logged.
+    suppressed: usize,
+}
+
+impl LogRate {
+    fn admit(&mut self, bytes: usize, now: Instant) -> Admission {
+        let is_over = |since: Instant| now.duration_since(since) >= Duration::from_secs(1);
+        let mut suppressed = 0;
+        if self.since.is_none_or(is_over) {
+            suppressed = self.suppressed;
+            *self = Self {
+                since: Some(now),
+                ..Self::default()
+            };
+        }
+        self.lines += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        let is_logged = self.lines <= LINES_PER_SECOND && self.bytes <= BYTES_PER_SECOND;
+        self.suppressed += usize::from(!is_logged);
+        Admission {
+            is_logged,
+            suppressed,
         }
     }
 }
@@ -236,5 +296,31 @@ impl Output for Lines {
 
     fn log(&mut self, line: &str) {
         self.line(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_past_the_rate_are_counted_and_reported_with_the_next_second() {
+        let (mut rate, start) = (LogRate::default(), Instant::now());
+        let logged = (0..5 * LINES_PER_SECOND).filter(|_| rate.admit(1, start).is_logged);
+        assert_eq!(logged.count(), LINES_PER_SECOND);
+        let next = rate.admit(1, start + Duration::from_secs(1));
+        assert_eq!(
+            (next.is_logged, next.suppressed),
+            (true, 4 * LINES_PER_SECOND)
+        );
+        let after = rate.admit(1, start + Duration::from_secs(1));
+        assert_eq!((after.is_logged, after.suppressed), (true, 0));
+    }
+
+    #[test]
+    fn long_lines_count_by_their_bytes() {
+        let (mut rate, now) = (LogRate::default(), Instant::now());
+        assert!(rate.admit(BYTES_PER_SECOND, now).is_logged);
+        assert!(!rate.admit(1, now).is_logged);
     }
 }

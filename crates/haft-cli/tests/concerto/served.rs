@@ -253,6 +253,60 @@ async fn the_gateway_lists_and_calls_them_and_survives_bad_ones() {
     assert_eq!(result["content"][0]["text"], "50", "{result}");
 }
 
+const SHARED: &str = r#"
+hashmap kept: HashMap<String, String> = HashMap::new();
+tool Box {
+    @describe("Keep a text")
+    pub fn keep(self, @param("Key") key: String, @param("Bytes") bytes: Int) -> Int {
+        kept.set(key, "x".repeat(bytes));
+        kept.len()
+    }
+    @describe("Show how long a text is")
+    pub fn look(self, @param("Key") key: String) -> Int { (kept.get(key) ?? "").len() }
+    @describe("Delete a text")
+    pub fn drop(self, @param("Key") key: String) -> Int { kept.delete(key); kept.len() }
+    @describe("Use memory")
+    pub fn work(self) -> Int { "x".repeat(4000000).len() }
+}
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_store_fails_the_call_that_fills_it_and_no_other() {
+    let folder = folder(&[("tools.conc", SHARED), ("haft.toml", &in_config(""))]);
+    let client = client(folder.path(), &["--mode", "passthrough"]).await;
+    let keep = async |key: usize| {
+        let arguments = json!({"key": key.to_string(), "bytes": 1_000_000});
+        call(&client, "Box__keep", arguments).await
+    };
+    let mut kept = 0;
+    let refused = loop {
+        let result = keep(kept).await;
+        if result["isError"] == true {
+            break result;
+        }
+        kept += 1;
+        assert!(kept < 30, "the store holds more than the memory");
+    };
+    let text = refused.to_string();
+    assert!(
+        text.contains("stores of the program are full (24 MiB)"),
+        "{text}"
+    );
+    assert!(kept > 15, "{kept}");
+    let text = |result: &Value| result["content"][0]["text"].as_str().unwrap().to_owned();
+    // Calls of others have memory, read what is stored and make room.
+    let result = call(&client, "Box__work", json!({})).await;
+    assert_eq!(text(&result), "4000000", "{result}");
+    let result = call(&client, "Box__look", json!({"key": "0"})).await;
+    assert_eq!(text(&result), "1000000", "{result}");
+    for key in 0..3 {
+        let result = call(&client, "Box__drop", json!({"key": key.to_string()})).await;
+        assert_eq!(text(&result), (kept - 1 - key).to_string(), "{result}");
+    }
+    let result = keep(kept).await;
+    assert_eq!(text(&result), (kept - 2).to_string(), "{result}");
+}
+
 #[test]
 fn a_conversation_can_use_them() {
     let folder = folder(&[("tools.conc", TOOLS)]);

@@ -78,8 +78,10 @@ impl Session {
         };
         let permissions = house.setup.permissions.clone();
         let mut machine = Machine::new(Arc::clone(&house.program), permissions, limits, output);
-        if for_ == Use::Test {
-            machine.keep_emits();
+        match for_ {
+            Use::Test => machine.keep_emits(),
+            Use::Tools => machine.keep_room_for_calls(),
+            Use::Program => {}
         }
         let init = machine.init();
         let session = Arc::new(Self {

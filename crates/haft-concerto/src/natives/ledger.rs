@@ -144,7 +144,7 @@ pub(super) fn call(
                 keys,
                 value,
             };
-            meter.ask(128 + entry.identifier.len())?;
+            meter.ask_stored(&entry.value, 128 + entry.bytes())?;
             match store.find(&entry.identifier, meter)? {
                 Some(old) => *old = entry,
                 None => store.entries.push(entry),
@@ -160,12 +160,14 @@ pub(super) fn call(
         }
         Method::Update => {
             let value = argument(arguments, 1, "update")?.clone();
+            meter.ask_stored(&value, 0)?;
             let found = store.find(&text(0, "update", meter)?, meter)?;
             Value::Bool(found.map(|entry| entry.value = value).is_some())
         }
         Method::UpdateKeys => {
             let keys = argument(arguments, 1, "update_keys")?;
             let keys = keys_of("update_keys", keys, meter)?;
+            meter.ask_stored(&Value::Nil, keys.iter().map(|key| 24 + key.len()).sum())?;
             let found = store.find(&text(0, "update_keys", meter)?, meter)?;
             Value::Bool(found.map(|entry| entry.keys = keys).is_some())
         }

@@ -148,7 +148,7 @@ pub(super) fn call_hashmap(
         Method::Set => {
             let key = key(argument(arguments, 0, "set")?, meter)?;
             let value = argument(arguments, 1, "set")?.clone();
-            meter.ask(store.growth().saturating_add(key.len()))?;
+            meter.ask_stored(&value, store.growth().saturating_add(key.len()))?;
             store.insert(key, value);
             Value::Nil
         }
@@ -223,7 +223,7 @@ pub(super) fn call_memory(
             let role = meter.shown(argument(arguments, 0, "append")?)?;
             let message = meter.shown(argument(arguments, 1, "append")?)?;
             let size = 64 + role.len() + message.len();
-            meter.ask(size)?;
+            meter.ask_stored(&Value::Nil, size)?;
             meter.read(size)?;
             stores.append(name, &role, &message);
             Value::Nil

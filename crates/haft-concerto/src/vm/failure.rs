@@ -166,6 +166,8 @@ pub enum Stop {
     Work(u64),
     /// Too much memory, in MiB.
     Memory(usize),
+    /// Too much in stores that several calls share, in MiB.
+    Stores(usize),
     /// Too much time, of a call that has a limit.
     Time(Duration),
     /// The host cancelled the run.
@@ -184,6 +186,10 @@ impl fmt::Display for Stop {
                 write!(f, "max steps of one operation exceeded ({steps})")
             }
             Self::Memory(mebibytes) => write!(f, "max memory exceeded ({mebibytes} MiB)"),
+            Self::Stores(mebibytes) => write!(
+                f,
+                "the stores of the program are full ({mebibytes} MiB); delete entries first"
+            ),
             Self::Time(time) => write!(f, "max time exceeded ({}s)", time.as_secs_f64()),
             Self::Cancelled => f.write_str("cancelled"),
         }

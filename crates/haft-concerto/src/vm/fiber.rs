@@ -175,9 +175,9 @@ impl Fiber {
                 }
                 Err(failure) => {
                     let is_short = machine.meter.was_short()
-                        && matches!(*failure, Failure::Stop(Stop::Memory(_)));
+                        && matches!(*failure, Failure::Stop(Stop::Memory(_) | Stop::Stores(_)));
                     let failure = if is_short {
-                        match self.once_more(machine) {
+                        match self.once_more(machine, failure) {
                             Ok(()) => continue,
                             Err(failure) => failure,
                         }
@@ -283,6 +283,7 @@ impl Fiber {
             then.measure(&mut sizer);
         }
         self.holds.store(sizer.total() - shared, Ordering::Relaxed);
+        machine.meter.measured_shared(shared);
         // Others come to their turn the sooner.
         let looks = sizer.looks() as u64;
         self.left = self.left.saturating_sub(looks);
@@ -291,15 +292,15 @@ impl Fiber {
     }
 
     /// Does the instruction again that asked for more memory than was known to be free: now it is known
-    /// what is still held. The second time it is final.
-    fn once_more(&mut self, machine: &mut Machine) -> Outcome<()> {
+    /// what is still held. The second time its failure is final.
+    fn once_more(&mut self, machine: &mut Machine, failure: Box<Failure>) -> Outcome<()> {
         let here = |fiber: &Self, machine: &Machine| {
             let place = fiber.frames.last().map_or(0, |frame| frame.pc);
             let steps = machine.meter.steps();
             (steps, fiber.fuel, fiber.frames.len(), place)
         };
         if self.again == Some(here(self, machine)) {
-            return Err(Failure::stop(Stop::Memory(machine.limits.memory)));
+            return Err(failure);
         }
         self.measure(machine, None)?;
         self.refuel(machine)?;

@@ -216,6 +216,13 @@ impl Machine {
         Ok(Fiber::new(self, number, values))
     }
 
+    /// Lets stores hold three quarters of the memory at most, so that calls which share them always have the
+    /// rest.
+    #[cfg_attr(not(feature = "host"), allow(dead_code, reason = "for the host"))]
+    pub(crate) fn keep_room_for_calls(&mut self) {
+        self.meter.keep_room_for_calls();
+    }
+
     /// Keeps all emits from now on, for `test_emits`. A program that runs for long must not.
     pub fn keep_emits(&mut self) {
         self.emits.get_or_insert_default();

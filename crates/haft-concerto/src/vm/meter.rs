@@ -6,7 +6,7 @@
 //! something long charges as it goes, so that limits and cancelling are heeded in the middle of it.
 
 use super::{Canceller, Failure, Limits, Outcome, Stop};
-use crate::value::Value;
+use crate::value::{Sizer, Value};
 
 /// How much work one instruction may do, in steps: some seconds. Values that are shared
 /// within themselves can be longer than any memory when they are walked over.
@@ -36,6 +36,9 @@ pub(crate) struct Meter {
     /// The threshold, or zero to be looked at as soon as possible.
     look_at: usize,
     limit: usize,
+    /// What of it was shared by all fibers when it was measured, and how much stores may make of that.
+    shared: usize,
+    most_shared: usize,
     /// Whether something was refused that may fit when it is known what is still held.
     is_short: bool,
     /// Whether the instruction at hand can be done again.
@@ -59,6 +62,8 @@ impl Meter {
             threshold: limit / 2,
             look_at: limit / 2,
             limit,
+            shared: 0,
+            most_shared: usize::MAX,
             is_short: false,
             repeats: true,
             forgives: false,
@@ -165,6 +170,39 @@ impl Meter {
         }
         self.since = self.since.saturating_add(bytes);
         Ok(())
+    }
+
+    /// Keeps a quarter of the memory for calls: what stores hold stays below the rest. Otherwise one caller who
+    /// fills a store would leave no memory for the calls of all others, not even for one that deletes something.
+    pub(crate) fn keep_room_for_calls(&mut self) {
+        self.most_shared = self.limit / 4 * 3;
+    }
+
+    /// Notes a value that goes into a store, with so many bytes for its entry. What does not fit is refused like
+    /// [`ask`](Self::ask) does, so this is asked before anything has changed.
+    pub(crate) fn ask_stored(&mut self, value: &Value, bytes: usize) -> Outcome<()> {
+        if self.most_shared < usize::MAX {
+            let mut sizer = Sizer::default();
+            sizer.add([value]);
+            self.work(sizer.looks())?;
+            self.ask_shared(sizer.total().saturating_add(bytes))?;
+        }
+        self.ask(bytes)
+    }
+
+    /// Whether stores may hold so much more. What was allocated since the last look may be theirs.
+    pub(crate) fn ask_shared(&mut self, bytes: usize) -> Outcome<()> {
+        let shared = self.shared.saturating_add(self.since);
+        if shared.saturating_add(bytes) <= self.most_shared || self.forgives {
+            return Ok(());
+        }
+        self.is_short = self.repeats && bytes <= self.most_shared;
+        Err(Failure::stop(Stop::Stores(self.most_shared >> 20)))
+    }
+
+    /// What all fibers share was measured.
+    pub(crate) fn measured_shared(&mut self, shared: usize) {
+        self.shared = shared;
     }
 
     /// Refuses what does not fit, unless it must not.
@@ -318,6 +356,30 @@ mod tests {
         // What is settled is no longer the instruction's.
         assert_eq!(watched.settle(5), 140_005);
         assert_eq!(stop(watched.work(80_000)), None);
+    }
+
+    #[test]
+    fn stores_leave_a_quarter_of_the_memory_for_calls() {
+        let mut meter = meter(None);
+        meter.keep_room_for_calls();
+        assert_eq!(stop(meter.ask_stored(&Value::Nil, 500 << 10)), None);
+        // What is not known to be released counts as stored, until it is measured.
+        assert_eq!(
+            stop(meter.ask_stored(&Value::Nil, 500 << 10)),
+            Some(Stop::Stores(0))
+        );
+        assert!(meter.was_short());
+        meter.measured_shared(0);
+        assert_eq!(stop(meter.measured(0, 0)), None);
+        assert_eq!(stop(meter.ask_stored(&Value::Nil, 500 << 10)), None);
+        meter.measured_shared(760 << 10);
+        assert_eq!(stop(meter.measured(760 << 10, 0)), None);
+        assert_eq!(
+            stop(meter.ask_stored(&Value::Nil, 10 << 10)),
+            Some(Stop::Stores(0))
+        );
+        // A call still has memory of its own.
+        assert_eq!(stop(meter.ask(100 << 10)), None);
     }
 
     #[test]
