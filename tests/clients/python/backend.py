@@ -88,6 +88,7 @@ class Backend:
     def reset(self):
         with self._lock:
             self.replies = []
+            self.asides = []
             self.requests = []
             self.headers = []
             self.problems = []
@@ -121,6 +122,12 @@ class Backend:
         error = {"message": message, "type": more.pop("type", "error"), "code": code, "param": None}
         return self.add(Reply(status=status, error=error, headers=headers or {}, **more))
 
+    def aside(self, is_meant, text):
+        """Answers requests that a client makes beside the conversation, such as one for a title, however
+        often it makes them. They are not part of the script and not remembered."""
+        with self._lock:
+            self.asides.append((is_meant, Reply(pieces=words(text))))
+
     # What came in.
 
     @property
@@ -130,6 +137,9 @@ class Backend:
 
     def take(self, headers, body):
         with self._lock:
+            for is_meant, reply in self.asides:
+                if is_meant(body):
+                    return reply
             self.requests.append(body)
             self.headers.append(headers)
             if self.replies:

@@ -1,5 +1,8 @@
 """What every test of the real clients starts from: one server, one double behind it, one client."""
 
+import json
+import os
+
 import openai
 import pytest
 
@@ -58,3 +61,29 @@ def client(served):
 def connect(served):
     """An asynchronous client, made inside the test's own event loop."""
     return lambda **more: openai.AsyncOpenAI(base_url=served.base_url, **{**CLIENT, **more})
+
+
+# What the table in docs/clients.md is made from.
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "covers(feature): a cell of the table in docs/clients.md")
+    config.client_results = []
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    if call.when == "call":
+        is_passed = outcome.get_result().passed
+        for marker in item.iter_markers("covers"):
+            result = {"client": item.module.CLIENT, "feature": marker.args[0], "ok": is_passed}
+            item.config.client_results.append(result)
+
+
+def pytest_sessionfinish(session):
+    path = os.environ.get("CLIENTS_RESULTS")
+    if path and session.config.client_results:
+        with open(path, "a") as file:
+            for result in session.config.client_results:
+                file.write(json.dumps(result) + "\n")

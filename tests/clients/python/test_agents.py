@@ -20,6 +20,8 @@ from agents import (
 from agents.exceptions import MaxTurnsExceeded
 from pydantic import BaseModel
 
+CLIENT = "openai-agents (Python)"
+
 # Nothing is told to anybody else.
 QUIET = RunConfig(tracing_disabled=True)
 
@@ -57,6 +59,7 @@ def roles(backend):
     return [message["role"] for message in backend.messages]
 
 
+@pytest.mark.covers("tools")
 def test_the_runner_calls_one_tool_after_the_other(connect, backend):
     log = []
     backend.call(("call_a", "get_weather", {"city": "Oslo"}))
@@ -94,6 +97,7 @@ def test_the_runner_calls_tools_at_once(connect, backend):
     assert roles(backend) == ["user", "assistant", "tool", "tool"]
 
 
+@pytest.mark.covers("streamed")
 def test_the_runner_streams(connect, backend):
     log = []
     backend.call(("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"}))
@@ -156,6 +160,7 @@ def test_an_agent_hands_over_to_another(connect, backend):
     assert roles(backend)[1:] == ["user", "assistant", "tool"]
 
 
+@pytest.mark.covers("structured output")
 def test_an_agent_answers_in_its_output_type(connect, backend):
     backend.call(("get_weather", {"city": "Oslo"}))
     backend.say('{"city": "Oslo", "degrees": 5}')

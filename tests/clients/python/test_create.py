@@ -7,6 +7,8 @@ import pytest
 
 from helpers import NOTICE, WEATHER, plain, user
 
+CLIENT = "openai (Python)"
+
 
 def test_a_text_is_answered_with_a_whole_response_object(client):
     response = client.responses.create(model="offline", input="Say hello.")
@@ -32,6 +34,7 @@ def test_a_text_is_answered_with_a_whole_response_object(client):
     assert response.text.format.type == "text"
 
 
+@pytest.mark.covers("plain")
 def test_text_and_instructions_reach_the_model_word_for_word(client, backend):
     text = "  Grüße — “quoted”, \\n, \u2028, 🦀 and </s>\n\ttabs "
     backend.say("It is done.")
@@ -205,7 +208,7 @@ def test_an_answer_can_be_read_as_it_comes(client):
 
 def test_models_are_listed_and_found(client):
     names = [model.id for model in client.models.list()]
-    assert names == ["offline", "double", "nobody"]
+    assert names == ["offline", "double", "gpt-double", "nobody"]
     model = client.models.retrieve("double")
     assert (model.id, model.object) == ("double", "model")
     with pytest.raises(openai.NotFoundError) as caught:

@@ -7,6 +7,8 @@ import pytest
 
 from helpers import TIME, WEATHER, calls, output, types, user
 
+CLIENT = "openai (Python)"
+
 OFFLINE = dict(model="offline", tools=[WEATHER, TIME])
 DOUBLE = dict(model="double", tools=[WEATHER, TIME])
 
@@ -39,6 +41,7 @@ def test_tools_are_offered_and_echoed_as_they_are(client, backend):
     assert [tool.to_dict() for tool in response.tools] == [WEATHER, TIME]
 
 
+@pytest.mark.covers("tools")
 def test_calls_one_after_the_other(client, backend):
     backend.call(("call_a", "get_weather", {"city": "Oslo"}))
     backend.call(("call_b", "get_time", {"city": "Oslo"}))

@@ -6,6 +6,8 @@ import openai
 import pytest
 from pydantic import BaseModel, Field
 
+CLIENT = "openai (Python)"
+
 
 class City(BaseModel):
     name: str
@@ -38,6 +40,7 @@ def test_an_answer_is_parsed_into_a_model(client, backend):
     assert set(response.text.format.schema_["properties"]) == {"cities", "note"}
 
 
+@pytest.mark.covers("structured output")
 def test_the_schema_reaches_the_model(client, backend):
     backend.say(json.dumps(ATLAS))
     client.responses.parse(model="double", input="Oslo?", text_format=Atlas)

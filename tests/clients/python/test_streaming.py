@@ -9,6 +9,8 @@ import pytest
 from backend import PATIENCE, Gate, Reply
 from helpers import ended, plain, types
 
+CLIENT = "openai (Python)"
+
 MESSAGE = [
     "response.created",
     "response.in_progress",
@@ -40,6 +42,7 @@ def test_the_events_of_a_message_come_in_order(client, backend):
     assert backend.requests[0]["stream"] is True
 
 
+@pytest.mark.covers("streamed")
 def test_the_stream_helper_ends_with_what_is_stored(client, backend):
     backend.say("one two three")
     snapshots = []
