@@ -86,7 +86,13 @@ async fn other_methods_reach_the_address_with_its_query_and_key() {
 #[tokio::test]
 async fn a_refusal_keeps_the_providers_words_status_and_wait() {
     let body = json!({"error": {"message": "slow down", "type": "requests", "code": "rate_limit_exceeded"}});
-    let error = error_of(Reply::json(429, body).header("retry-after", "7")).await;
+    let mut error = error_of(Reply::json(429, body).header("retry-after", "7")).await;
+    let note = error.operator_note.take().unwrap();
+    assert!(
+        note.starts_with("HTTP 429 from http://127.0.0.1:"),
+        "{note}"
+    );
+    assert!(note.ends_with("/v1/chat/completions"), "{note}");
     assert_eq!(
         error,
         ModelError::new(ModelErrorKind::RateLimit, "slow down")
