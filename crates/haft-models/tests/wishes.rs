@@ -355,3 +355,91 @@ async fn what_was_written_to_a_cache_is_counted() {
         );
     }
 }
+
+/// Each option alone, with its name.
+fn options_alone() -> [(&'static str, ModelOptions); 9] {
+    let alone = |set: fn(&mut ModelOptions)| {
+        let mut options = ModelOptions {
+            stream: Streaming::Whole,
+            ..ModelOptions::default()
+        };
+        set(&mut options);
+        options
+    };
+    [
+        ("temperature", alone(|it| it.temperature = Some(0.5))),
+        ("top_p", alone(|it| it.top_p = Some(0.5))),
+        (
+            "reasoning_effort",
+            alone(|it| it.reasoning_effort = Some("low".into())),
+        ),
+        ("verbosity", alone(|it| it.verbosity = Some("low".into()))),
+        (
+            "presence_penalty",
+            alone(|it| it.presence_penalty = Some(1.0)),
+        ),
+        ("top_logprobs", alone(|it| it.top_logprobs = Some(2))),
+        (
+            "safety_identifier",
+            alone(|it| it.safety_identifier = Some("u".into())),
+        ),
+        (
+            "prompt_cache_key",
+            alone(|it| it.prompt_cache_key = Some("k".into())),
+        ),
+        (
+            "service_tier",
+            alone(|it| it.service_tier = Some("flex".into())),
+        ),
+    ]
+}
+
+/// Whether each option changes the request or is named as ignored, and never both.
+async fn check_sent_or_ignored<M: Model>(model: impl Fn(&ScriptedServer) -> M + Copy) {
+    let none = ModelOptions {
+        stream: Streaming::Whole,
+        ..ModelOptions::default()
+    };
+    let without = said(model, asking(none)).await;
+    for (name, options) in options_alone() {
+        let server = ScriptedServer::start([say("{}")]).await.unwrap();
+        let model_here = model(&server);
+        let ignored = model_here.ignored_options(&options);
+        let is_sent = said(model, asking(options)).await != without;
+        let provider = model_here.provider();
+        if is_sent {
+            assert!(
+                ignored.is_empty(),
+                "{provider} is sent `{name}`: {ignored:?}"
+            );
+        } else {
+            assert_eq!(ignored, [name], "{provider} is not sent `{name}`");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_option_is_sent_or_named_as_ignored() {
+    check_sent_or_ignored(chat).await;
+    check_sent_or_ignored(|server| {
+        chat(server).quirks(ChatQuirks {
+            openai_members: Some(true),
+            ..ChatQuirks::default()
+        })
+    })
+    .await;
+    check_sent_or_ignored(responses).await;
+    check_sent_or_ignored(anthropic).await;
+    check_sent_or_ignored(ollama).await;
+    // A model that thinks takes no temperature.
+    let server = ScriptedServer::start([say("{}")]).await.unwrap();
+    let options = ModelOptions {
+        temperature: Some(0.5),
+        reasoning_effort: Some("low".into()),
+        ..ModelOptions::default()
+    };
+    assert_eq!(
+        anthropic(&server).ignored_options(&options),
+        ["temperature"]
+    );
+}
