@@ -155,8 +155,7 @@ impl Plan {
             has_provider_items: !toolkit.provider.tools.is_empty(),
         };
         let resource = ResponseResource::begun(&new_id("resp"), now(), &entry.name, request);
-        let resource = Box::new(resource);
-        let translator = Translator::new(resource, translation);
+        let translator = Translator::new(Box::new(resource), translation);
         let witness = Witness::default();
         let mut model_options = model_options(request);
         model_options.provider = provider_options(&toolkit, request);

@@ -272,7 +272,7 @@ fn is_public_name(host: &str) -> bool {
         let rest = host.strip_suffix(*local);
         rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    host.contains('.') && !LOCAL.iter().any(|local| is_below(&local))
+    host.contains('.') && !LOCAL.iter().any(is_below)
 }
 
 /// The address that stands in place of a name. All spellings of numbers were read with the URL.

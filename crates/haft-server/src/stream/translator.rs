@@ -226,9 +226,7 @@ impl Translator {
                     ItemKind::FunctionCall { name, .. } => self.shown(name),
                     _ => None,
                 };
-                let is_shown = self.translation.has_provider_items
-                    || !matches!(item, ItemKind::Provider { .. });
-                if !is_shown {
+                if !self.shows(&item) {
                     return Vec::new();
                 }
                 let only_one = !self.translation.is_parallel;
@@ -306,6 +304,11 @@ impl Translator {
             _ => {}
         }
         self.writer.take()
+    }
+
+    /// Whether the client asked for anything that items of this kind come of.
+    fn shows(&self, item: &ItemKind) -> bool {
+        self.translation.has_provider_items || !matches!(item, ItemKind::Provider { .. })
     }
 
     pub(super) fn shown(&self, name: &str) -> Option<ShownCall> {

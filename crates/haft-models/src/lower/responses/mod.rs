@@ -205,7 +205,7 @@ fn calling(
     let (shown, choice) = functions(request, tools, capabilities)?;
     // Where nothing may be called and the server does not keep to that, no tool is shown.
     let is_withheld = shown.is_empty() && !tools.json().is_empty();
-    let list = native::tool_list(shown, tools, provider, !is_withheld);
+    let list = native::tool_list(&shown, tools, provider, !is_withheld);
     Ok((list, provider.choice.clone().or(choice)))
 }
 

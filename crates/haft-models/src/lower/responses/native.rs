@@ -16,7 +16,7 @@ use super::SEARCH_TOOL;
 /// The list of tools: the provider's search, its own tools, then the others in `shown`, in their order. Empty,
 /// without brackets, if there are none.
 pub(super) fn tool_list(
-    shown: Bytes,
+    shown: &Bytes,
     tools: &RenderedTools,
     provider: &ProviderOptions,
     is_offered: bool,
