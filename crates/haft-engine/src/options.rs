@@ -60,7 +60,7 @@ pub struct LoopOptions {
     pub repair: bool,
     /// When repeated calls are noticed, and what is done then.
     pub loop_detection: LoopDetection,
-    /// From how many bytes on a result is kept in a file, and only its beginning sent.
+    /// From how many bytes on a result is kept apart, and only its beginning sent.
     pub spill_bytes: Option<usize>,
     /// The largest result, in bytes; 1 MiB, or 64 MiB where results are spilled, if not said.
     pub max_result_bytes: Option<usize>,

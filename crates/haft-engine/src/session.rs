@@ -1,6 +1,6 @@
 //! What outlives a run: the conversation, and how far an unfinished run has come.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use haft_core::{
     CallOutput, Conversation, FunctionCall, FunctionCallOutput, HistoryError, Item, ToolName, Usage,
@@ -210,6 +210,11 @@ impl Session {
     /// Whether a run is unfinished: it waits for outputs or approvals, or was put away in between.
     pub fn is_unfinished(&self) -> bool {
         self.run.is_some()
+    }
+
+    /// Where the files of long results are that an unfinished run may read again.
+    pub fn spill_directory(&self) -> Option<&Path> {
+        self.run.as_ref()?.spill_directory.as_deref()
     }
 
     /// The ids of the calls that wait for an output of the caller.

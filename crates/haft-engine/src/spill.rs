@@ -1,14 +1,16 @@
-//! Long results, kept in files, and the tool that reads them.
+//! Long results, kept in files or in memory, and the tool that reads them.
 //!
 //! What comes in: the result of a call that is too long to send. What goes out: its beginning with
 //! a note for the model, and `recall_tool_result`, which gives any other part of it. Files lie in a
 //! directory of their own that only this user may enter; their names are hashes, so no call id can
-//! choose a path. They go when the store goes, unless it was told to keep them.
+//! choose a path. They go when the store goes, unless it was told to keep them. A store in memory leaves
+//! nothing on a disk, whatever becomes of the process.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use haft_core::{
     DefinitionError, ToolDefinition, ToolError, ToolObject, ToolOutput, dynamic_tool,
@@ -36,6 +38,15 @@ const MAX_RECALL_BYTES: u64 = 1024 * 1024;
 /// The longest a character is in UTF-8, less one.
 const CHARACTER_REST: u64 = 3;
 
+/// How many bytes a store in memory holds at most.
+const MAX_STORE_BYTES: usize = 32 * 1024 * 1024;
+
+/// How many bytes all stores in memory of this process hold at most.
+const MAX_PROCESS_BYTES: usize = 256 * 1024 * 1024;
+
+/// How many bytes they hold.
+static BYTES_IN_MEMORY: AtomicUsize = AtomicUsize::new(0);
+
 /// The long results of one run.
 ///
 /// ```
@@ -51,8 +62,15 @@ const CHARACTER_REST: u64 = 3;
 /// ```
 #[derive(Debug)]
 pub struct SpillStore {
-    directory: PathBuf,
+    results: Results,
     keep: AtomicBool,
+}
+
+/// Where the results are.
+#[derive(Debug)]
+enum Results {
+    Files(PathBuf),
+    Memory(Mutex<HashMap<String, Arc<str>>>),
 }
 
 impl SpillStore {
@@ -70,10 +88,7 @@ impl SpillStore {
             match own_directory(&directory) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => {
-                    return made.map(|()| Self {
-                        directory,
-                        keep: AtomicBool::new(false),
-                    });
+                    return made.map(|()| Self::new(Results::Files(directory)));
                 }
             }
         }
@@ -84,10 +99,19 @@ impl SpillStore {
         if !directory.is_dir() {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
-        Ok(Self {
-            directory,
+        Ok(Self::new(Results::Files(directory)))
+    }
+
+    /// A store that no disk sees. It takes so much that a run can work with long results, and refuses more.
+    pub fn in_memory() -> Self {
+        Self::new(Results::Memory(Mutex::default()))
+    }
+
+    fn new(results: Results) -> Self {
+        Self {
+            results,
             keep: AtomicBool::new(false),
-        })
+        }
     }
 
     /// The files stay when the store goes.
@@ -102,18 +126,25 @@ impl SpillStore {
         self.keep.store(true, Ordering::Relaxed);
     }
 
-    /// Where the files are.
-    pub fn directory(&self) -> &Path {
-        &self.directory
+    /// Where the files are; none for a store in memory.
+    pub fn directory(&self) -> Option<&Path> {
+        match &self.results {
+            Results::Files(directory) => Some(directory),
+            Results::Memory(_) => None,
+        }
     }
 
     /// Keeps the result of a call.
     pub async fn write(&self, call_id: &str, text: &str) -> io::Result<()> {
+        let directory = match &self.results {
+            Results::Files(directory) => directory,
+            Results::Memory(results) => return remember(results, call_id, text),
+        };
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         options.mode(0o600);
-        let mut file = options.open(self.path(call_id)).await?;
+        let mut file = options.open(path(directory, call_id)).await?;
         file.write_all(text.as_bytes()).await?;
         file.flush().await
     }
@@ -123,7 +154,14 @@ impl SpillStore {
     /// A range that begins or ends within a character is moved to that character's beginning, so
     /// ranges that follow each other give the whole text, every character once.
     pub async fn read(&self, call_id: &str, offset: u64, limit: u64) -> io::Result<Option<String>> {
-        let mut file = match File::open(self.path(call_id)).await {
+        let directory = match &self.results {
+            Results::Files(directory) => directory,
+            Results::Memory(results) => {
+                let text = lock(results).get(call_id).cloned();
+                return Ok(text.map(|text| range(&text, offset, limit)));
+            }
+        };
+        let mut file = match File::open(path(directory, call_id)).await {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -150,20 +188,60 @@ impl SpillStore {
              with tool_call_id \"{call_id}\" to read more.]"
         )
     }
+}
 
-    fn path(&self, call_id: &str) -> PathBuf {
-        let name = digest_of(&[call_id.as_bytes()]);
-        self.directory.join(format!("{name}.txt"))
+fn path(directory: &Path, call_id: &str) -> PathBuf {
+    let name = digest_of(&[call_id.as_bytes()]);
+    directory.join(format!("{name}.txt"))
+}
+
+fn lock(
+    results: &Mutex<HashMap<String, Arc<str>>>,
+) -> std::sync::MutexGuard<'_, HashMap<String, Arc<str>>> {
+    results.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps a result in memory, if there is room for it.
+fn remember(
+    results: &Mutex<HashMap<String, Arc<str>>>,
+    call_id: &str,
+    text: &str,
+) -> io::Result<()> {
+    let mut results = lock(results);
+    if let Some(earlier) = results.remove(call_id) {
+        BYTES_IN_MEMORY.fetch_sub(earlier.len(), Ordering::Relaxed);
     }
+    let held: usize = results.values().map(|text| text.len()).sum();
+    let all = BYTES_IN_MEMORY.fetch_add(text.len(), Ordering::Relaxed);
+    if held + text.len() > MAX_STORE_BYTES || all + text.len() > MAX_PROCESS_BYTES {
+        BYTES_IN_MEMORY.fetch_sub(text.len(), Ordering::Relaxed);
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    results.insert(call_id.to_owned(), text.into());
+    Ok(())
+}
+
+/// A range of a text as of a file.
+fn range(text: &str, offset: u64, limit: u64) -> String {
+    let boundary = |at: u64| text.floor_char_boundary(usize::try_from(at).unwrap_or(usize::MAX));
+    let (start, end) = (boundary(offset), boundary(offset.saturating_add(limit)));
+    text.get(start..end).unwrap_or_default().to_owned()
 }
 
 impl Drop for SpillStore {
     fn drop(&mut self) {
-        if !self.keep.load(Ordering::Relaxed)
-            && let Err(error) = std::fs::remove_dir_all(&self.directory)
-        {
-            let directory = self.directory.display();
-            tracing::warn!(%directory, %error, "spilled results could not be removed");
+        match &self.results {
+            Results::Memory(results) => {
+                let held: usize = lock(results).values().map(|text| text.len()).sum();
+                BYTES_IN_MEMORY.fetch_sub(held, Ordering::Relaxed);
+            }
+            Results::Files(directory) if !self.keep.load(Ordering::Relaxed) => {
+                if let Err(error) = std::fs::remove_dir_all(directory) {
+                    let directory = directory.display();
+                    tracing::warn!(%directory, %error, "spilled results could not be removed");
+                }
+            }
+            Results::Files(_) => {}
         }
     }
 }

@@ -4,22 +4,39 @@ use super::*;
 
 #[tokio::test]
 async fn ranges_that_follow_each_other_give_the_whole_text() {
-    let store = SpillStore::temporary().unwrap();
-    let text = "aé€😀".repeat(50);
-    store.write("call_1", &text).await.unwrap();
-    for limit in 1..20 {
-        let mut whole = String::new();
-        let mut offset = 0;
-        while offset < text.len() as u64 {
-            whole += &store.read("call_1", offset, limit).await.unwrap().unwrap();
-            offset += limit;
+    for store in [SpillStore::temporary().unwrap(), SpillStore::in_memory()] {
+        let text = "aé€😀".repeat(50);
+        store.write("call_1", &text).await.unwrap();
+        for limit in 1..20 {
+            let mut whole = String::new();
+            let mut offset = 0;
+            while offset < text.len() as u64 {
+                whole += &store.read("call_1", offset, limit).await.unwrap().unwrap();
+                offset += limit;
+            }
+            assert_eq!(whole, text, "{limit}");
         }
-        assert_eq!(whole, text, "{limit}");
+        let all = store.read("call_1", 0, u64::MAX).await.unwrap();
+        assert_eq!(all.as_deref(), Some(text.as_str()));
+        let beyond = store.read("call_1", u64::MAX, u64::MAX).await.unwrap();
+        assert_eq!(beyond.as_deref(), Some(""));
+        assert_eq!(store.read("call_2", 0, 1).await.unwrap(), None);
     }
-    let all = store.read("call_1", 0, u64::MAX).await.unwrap();
-    assert_eq!(all.as_deref(), Some(text.as_str()));
-    let beyond = store.read("call_1", u64::MAX, u64::MAX).await.unwrap();
-    assert_eq!(beyond.as_deref(), Some(""));
+}
+
+#[tokio::test]
+async fn store_in_memory_is_bounded_and_gives_its_room_back() {
+    let half = "x".repeat(MAX_STORE_BYTES / 2);
+    for _ in 0..20 {
+        let store = SpillStore::in_memory();
+        assert_eq!(store.directory(), None);
+        store.write("a", &half).await.unwrap();
+        store.write("b", &half).await.unwrap();
+        store.write("b", &half).await.unwrap();
+        let refused = store.write("c", "x").await.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(store.read("a", 0, 1).await.unwrap().as_deref(), Some("x"));
+    }
 }
 
 #[test]
@@ -43,13 +60,13 @@ async fn only_the_owner_may_look_and_no_call_id_chooses_a_path() {
     let parent = tempfile::tempdir().unwrap();
     let store = SpillStore::below(&parent.path().join("deeper")).unwrap();
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(store.directory()), 0o700);
+    assert_eq!(mode(store.directory().unwrap()), 0o700);
     for call_id in ["../../escape", "/etc/passwd", "", "a\0b"] {
         store.write(call_id, call_id).await.unwrap();
         let read = store.read(call_id, 0, 100).await.unwrap();
         assert_eq!(read.as_deref(), Some(call_id));
     }
-    let files: Vec<_> = std::fs::read_dir(store.directory())
+    let files: Vec<_> = std::fs::read_dir(store.directory().unwrap())
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();

@@ -199,6 +199,7 @@ impl Engine {
             .binding(self.binding.clone())
             .session(self.session.clone())
             .options(self.options.clone())
+            .spill_to_memory()
             .approver(asker)
             .context(context.build())
             .user(message);

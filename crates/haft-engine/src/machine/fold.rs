@@ -1,5 +1,7 @@
 //! How a turn is closed: results become part of the conversation, and the run goes on, waits or ends.
 
+use std::path::Path;
+
 use haft_core::{FunctionCallOutput, Item, RawArguments, open_provider_calls};
 use serde_json::Map;
 
@@ -161,8 +163,8 @@ impl Machine {
 
     pub(super) fn note_spill_directory(&mut self) {
         if let Some(spill) = &self.environment.spill {
-            let directory = spill.directory().to_owned();
-            self.progress().spill_directory = Some(directory);
+            let directory = spill.directory().map(Path::to_owned);
+            self.progress().spill_directory = directory;
         }
     }
 

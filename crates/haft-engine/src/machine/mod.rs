@@ -240,7 +240,7 @@ impl Machine {
                 .environment
                 .spill
                 .as_ref()
-                .map(|spill| spill.directory().to_owned()),
+                .and_then(|spill| spill.directory().map(std::path::Path::to_owned)),
             session: self.session,
         }
     }

@@ -89,6 +89,7 @@ pub struct Run {
     on_checkpoint: Option<Box<crate::driver::OnCheckpoint>>,
     spill_directory: Option<std::path::PathBuf>,
     keep_spill: bool,
+    spills_to_memory: bool,
     loaded: Vec<ToolName>,
     prompt: PromptSettings,
 }
@@ -140,6 +141,7 @@ impl Run {
             on_checkpoint: None,
             spill_directory: None,
             keep_spill: false,
+            spills_to_memory: false,
             loaded: Vec::new(),
             prompt: PromptSettings::default(),
         }
@@ -373,6 +375,13 @@ impl Run {
     /// Where long results are kept, below a directory of the run's own; a temporary one if not said.
     pub fn spill_directory(mut self, directory: impl Into<std::path::PathBuf>) -> Self {
         self.spill_directory = Some(directory.into());
+        self
+    }
+
+    /// Keeps long results in memory, up to a bound, and never on a disk. A run that goes on later finds none
+    /// of them.
+    pub fn spill_to_memory(mut self) -> Self {
+        self.spills_to_memory = true;
         self
     }
 

@@ -206,6 +206,7 @@ impl Run {
             .and_then(|run| run.spill_directory.clone());
         let earlier = earlier.and_then(|directory| SpillStore::reopened(directory).ok());
         let mut store = match (earlier, &self.spill_directory) {
+            _ if self.spills_to_memory => SpillStore::in_memory(),
             (Some(store), _) => store,
             (None, Some(directory)) => SpillStore::below(directory)?,
             (None, None) => SpillStore::temporary()?,
