@@ -175,6 +175,7 @@ pub(crate) struct ConfigArguments {
 }
 
 #[derive(Debug, Default, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ServeArguments {
     /// The configuration; `haft.toml` of this folder, if it is there, where none is named
     #[arg(long, value_name = "FILE")]
@@ -200,6 +201,13 @@ pub(crate) struct ServeArguments {
     /// machine. Where there is none, the offline model answers, by rules.
     #[arg(long, value_name = "ADAPTER:NAME")]
     pub(crate) model: Option<ModelChoice>,
+    /// Start although sealing keys are missing that the data was used with: what was sealed with them
+    /// cannot be opened any more
+    #[arg(long)]
+    pub(crate) forget_sealing_keys: bool,
+    /// Start although the clock is behind the time when the data was last used
+    #[arg(long)]
+    pub(crate) accept_clock: bool,
     #[command(flatten)]
     pub(crate) scripts: ScriptArguments,
 }

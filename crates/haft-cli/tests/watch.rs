@@ -173,6 +173,164 @@ fn metrics_are_there_unless_the_operator_wants_none() {
     assert!(text.starts_with("HTTP/1.1 404"), "{text}");
 }
 
+/// Waits until the log has this text.
+fn logged(folder: &Path, text: &str) {
+    for _ in 0..200 {
+        if log(folder).contains(text) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("no `{text}` in {}", log(folder));
+}
+
+/// A folder with a server's configuration whose model always answers.
+fn answering(more: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    scripted(
+        folder.path(),
+        more,
+        &[json!({"text": "fine", "repeat": "forever"})],
+    );
+    folder
+}
+
+/// Stores a response; its path.
+fn stored(address: &str) -> String {
+    let (status, answer) = request(address, "POST", "/responses", "{\"input\": \"hi\"}");
+    assert_eq!(status, 200, "{answer}");
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    format!("/responses/{}", answer["id"].as_str().unwrap())
+}
+
+/// What a server that does not start says.
+fn refused(folder: &Path, code: i32) -> String {
+    let command = haft(folder, &["serve", "--listen", "127.0.0.1:0"]);
+    let (found, out, aside) = support::told(command, "");
+    assert_eq!(found, Some(code), "{out}{aside}");
+    assert_eq!(out, "", "it says that it listens");
+    aside
+}
+
+#[test]
+fn removed_data_folder_is_noticed_and_nothing_is_acknowledged() {
+    let folder = answering("");
+    let (_running, address) = logging(folder.path(), &[]);
+    let path = stored(&address);
+    let (data, away) = (folder.path().join("haft-data"), folder.path().join("away"));
+    std::fs::rename(&data, &away).unwrap();
+    let (status, answer) = request(&address, "POST", "/responses", "{\"input\": \"hi\"}");
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer.contains("\"status\":\"failed\""), "{answer}");
+    assert!(!answer.contains("haft-data"), "{answer}");
+    assert_eq!(support::probe(&address, "/readyz").0, 503);
+    logged(folder.path(), "store lost");
+    // Another one in its place is none of this server's.
+    std::fs::create_dir(&data).unwrap();
+    std::fs::copy(away.join("haft.db"), data.join("haft.db")).unwrap();
+    let (status, answer) = request(&address, "POST", "/responses", "{\"input\": \"hi\"}");
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer.contains("\"status\":\"failed\""), "{answer}");
+    std::fs::remove_dir_all(&data).unwrap();
+    std::fs::rename(&away, &data).unwrap();
+    logged(folder.path(), "store is back");
+    stored(&address);
+    assert_eq!(request(&address, "GET", &path, "").0, 200);
+}
+
+#[test]
+fn removed_data_folder_is_logged_although_nobody_writes() {
+    let folder = answering("");
+    let (_running, address) = logging(folder.path(), &[]);
+    stored(&address);
+    std::fs::remove_dir_all(folder.path().join("haft-data")).unwrap();
+    logged(folder.path(), "store lost");
+    assert_eq!(support::probe(&address, "/readyz").0, 503);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn second_server_is_refused_although_the_lock_file_was_removed() {
+    let folder = answering("");
+    let (_running, address) = logging(folder.path(), &[]);
+    stored(&address);
+    std::fs::remove_file(folder.path().join("haft-data/haft.db.lock")).unwrap();
+    for _ in 0..2 {
+        let words = refused(folder.path(), 1);
+        assert!(words.contains("is in use by another haft"), "{words}");
+    }
+    stored(&address);
+}
+
+#[test]
+fn data_that_does_not_fit_is_refused_before_anything_is_acknowledged() {
+    let folder = answering("");
+    let data = folder.path().join("haft-data");
+    let (running, address) = logging(folder.path(), &[]);
+    let path = stored(&address);
+    stopped(running, folder.path());
+    let database = data.join("haft.db");
+    let whole = std::fs::read(&database).unwrap();
+    std::fs::write(&database, "").unwrap();
+    assert!(refused(folder.path(), 2).contains("is empty, although it held data"));
+    std::fs::write(&database, &whole[..whole.len() / 2]).unwrap();
+    assert!(refused(folder.path(), 1).contains("is damaged"));
+    std::fs::remove_file(&database).unwrap();
+    assert!(refused(folder.path(), 2).contains("is missing"));
+    std::fs::write(&database, &whole).unwrap();
+
+    let keys = std::fs::read(data.join("sealing-keys")).unwrap();
+    std::fs::remove_file(data.join("sealing-keys")).unwrap();
+    for _ in 0..2 {
+        let words = refused(folder.path(), 2);
+        assert!(
+            words.contains("the sealing keys of this data are missing"),
+            "{words}"
+        );
+    }
+    std::fs::write(data.join("sealing-keys"), keys).unwrap();
+
+    let note = |seconds: i64| {
+        let file = rusqlite::Connection::open(&database).unwrap();
+        let sql = "UPDATE server_notes SET note = note + ?1 WHERE key = 'clock'";
+        assert_eq!(file.execute(sql, [seconds]).unwrap(), 1);
+    };
+    note(86_400);
+    let words = refused(folder.path(), 1);
+    assert!(
+        words.contains("behind the time when this data was last used"),
+        "{words}"
+    );
+    note(-86_400);
+    let (running, address) = logging(folder.path(), &[]);
+    assert_eq!(request(&address, "GET", &path, "").0, 200);
+    stopped(running, folder.path());
+}
+
+#[test]
+fn clock_that_is_far_ahead_at_the_start_deletes_nothing_for_its_age() {
+    let folder = answering("[retention]\nmax_age = \"1d\"\n");
+    let (running, address) = logging(folder.path(), &[]);
+    let path = stored(&address);
+    stopped(running, folder.path());
+    // As if all of it had happened twenty days ago, or as if the clock were twenty days ahead now.
+    let file = rusqlite::Connection::open(folder.path().join("haft-data/haft.db")).unwrap();
+    file.execute(
+        "UPDATE server_notes SET note = note - 1728000 WHERE key = 'clock'",
+        [],
+    )
+    .unwrap();
+    file.execute("UPDATE responses SET created_at = created_at - 1728000", [])
+        .unwrap();
+    drop(file);
+    let (_running, address) = logging(folder.path(), &[]);
+    logged(folder.path(), "ahead of the time that has passed");
+    for _ in 0..10 {
+        assert_eq!(request(&address, "GET", &path, "").0, 200);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
 #[cfg(feature = "otlp")]
 mod spans {
     use super::*;

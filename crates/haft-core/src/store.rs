@@ -340,6 +340,12 @@ pub trait Store: Send + Sync + 'static {
         keys: Vec<String>,
     ) -> BoxFuture<'_, Result<Vec<(String, Option<String>)>, StoreError>>;
 
+    /// What the server has noted about itself under this key.
+    fn server_note(&self, key: &str) -> BoxFuture<'_, Result<Option<String>, StoreError>>;
+
+    /// Notes something about the server itself, in place of what was noted under this key.
+    fn put_server_note(&self, key: &str, note: &str) -> BoxFuture<'_, Result<(), StoreError>>;
+
     /// Removes what the retention lets go, at most `batch` records at a time so that nobody waits
     /// long.
     fn clean(

@@ -1,7 +1,7 @@
 //! What all requests share.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use haft_catalog::Catalog;
 use haft_core::{Owner, Store, StoreError, ToolKind};
@@ -48,6 +48,8 @@ pub(crate) struct App {
     pub(crate) lifetime: Lifetime,
     pub(crate) watch: Arc<Watch>,
     pub(crate) store_health: StoreHealth,
+    /// Where background runs keep long results; a temporary folder without a data folder.
+    pub(crate) spill_folder: Option<PathBuf>,
 }
 
 /// Who asks, and how he wants to be answered.
@@ -93,12 +95,9 @@ impl App {
     }
 }
 
-/// Seconds since the epoch.
+/// Seconds since the epoch; a clock that is set back while the process runs is not followed.
 pub(crate) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-    })
+    haft_core::unix_now()
 }
 
 /// A store's failure as clients see it; the details are the operator's.

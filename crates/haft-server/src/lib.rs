@@ -41,6 +41,7 @@ mod plan;
 mod reasoning;
 mod sealed;
 mod server;
+mod startup;
 mod stream;
 mod take_up;
 mod toolkit;
@@ -55,6 +56,7 @@ pub use models::ModelEntry;
 pub use options::{ApiKey, DialectChoice, ServerOptions};
 pub use sealed::KeyFileError;
 pub use server::{BuildError, Server, ServerBuilder, rotate_sealing_keys};
+pub use startup::StartError;
 pub use toolkit::UnsupportedTools;
 #[cfg(feature = "otlp")]
 pub use watch::OtlpOptions;

@@ -66,6 +66,10 @@ pub struct ServerOptions {
     pub stop_wait: Duration,
     /// What is watched, and by whom.
     pub watch: WatchOptions,
+    /// Start although sealing keys are missing that the store was used with.
+    pub forget_sealing_keys: bool,
+    /// Start although the clock is behind the time when the store was last used.
+    pub accept_clock: bool,
 }
 
 impl Default for ServerOptions {
@@ -90,6 +94,8 @@ impl Default for ServerOptions {
             drain_wait: Duration::ZERO,
             stop_wait: Duration::from_secs(10),
             watch: WatchOptions::default(),
+            forget_sealing_keys: false,
+            accept_clock: false,
         }
     }
 }

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use axum::Router;
 use haft_catalog::Catalog;
-use haft_core::{CustomKind, Retention, Store, ToolSource};
+use haft_core::{CustomKind, Retention, Store, ToolSource, settled_now};
 use haft_mcp::gateway::GatewayError;
 use haft_mcp::{HostRuleError, HostRules, Pool};
 use tokio::net::TcpListener;
 
 use crate::access::{BodyBudget, KeyFile, Keyring, KeysError, RunLine};
-use crate::app::{App, ConversationLocks, now};
+use crate::app::{App, ConversationLocks};
 use crate::connections;
 use crate::gateway::{GatewayOptions, Mounted, Sight, gateway};
 use crate::health::StoreHealth;
@@ -24,12 +24,16 @@ use crate::live::LiveRuns;
 use crate::models::{ModelEntry, Models};
 use crate::options::ServerOptions;
 use crate::sealed::{KeyFileError, SealingKeys};
+use crate::startup::StartError;
 use crate::take_up::{TakenUp, take_up};
 use crate::toolkit::of_type;
 use crate::watch::{Watch, timed};
 
 /// Where the keys are, in the data folder.
 const KEY_FILE: &str = "sealing-keys";
+
+/// The folder in the data folder for long results of background runs.
+const SPILL_FOLDER: &str = "spill";
 
 /// Shorter than the time limits of requests.
 const BEAT: Duration = Duration::from_secs(1);
@@ -243,6 +247,7 @@ impl ServerBuilder {
                 lifetime: Lifetime::default(),
                 watch,
                 store_health: StoreHealth::default(),
+                spill_folder: self.data_dir.map(|folder| folder.join(SPILL_FOLDER)),
             }),
         })
     }
@@ -327,6 +332,12 @@ impl Server {
         http::router(Arc::clone(&self.app))
     }
 
+    /// Makes sure that the store fits: that the keys are there that it was used with, and that the clock is
+    /// not behind it. [`serve`](Self::serve) does the same before anything else.
+    pub async fn verify_start(&self) -> Result<(), StartError> {
+        self.app.verify_start().await
+    }
+
     /// Answers on the listener until `shutdown` says that it is enough. From then on the server is not
     /// ready any more, then it takes no new connections, and requests that are under way have some
     /// seconds to end. Background runs stop between two turns, or when these seconds are over, and go
@@ -337,6 +348,7 @@ impl Server {
         listener: TcpListener,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<()> {
+        self.verify_start().await.map_err(std::io::Error::other)?;
         let taken = take_up(&self.app).await.map_err(std::io::Error::other)?;
         if taken != TakenUp::default() {
             let TakenUp { resumed, failed } = taken;
@@ -348,6 +360,8 @@ impl Server {
         }
         let beat = tokio::spawn(beat());
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
+        let app = Arc::clone(&self.app);
+        let clock = tokio::spawn(async move { app.watch_clock().await });
         let watching = tokio::spawn(haft_models::pool::watch(self.app.models.members()));
         let lifetime = &self.app.lifetime;
         let address = listener.local_addr()?;
@@ -385,6 +399,7 @@ impl Server {
         }
         beat.abort();
         cleaner.abort();
+        clock.abort();
         watching.abort();
         self.app.watch.close().await;
         Ok(())
@@ -406,7 +421,11 @@ async fn clean(app: Arc<App>) {
         return;
     }
     loop {
-        match app.store.clean(retention, now(), CLEANING_BATCH).await {
+        match app
+            .store
+            .clean(retention, settled_now(), CLEANING_BATCH)
+            .await
+        {
             Ok(cleaned) => {
                 if cleaned.responses + cleaned.conversations > 0 {
                     tracing::info!(

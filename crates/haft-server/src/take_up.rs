@@ -1,6 +1,8 @@
 //! Background responses that a dead process left behind: each goes on from its last checkpoint, or is
 //! failed with the reason why it cannot.
 
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,11 +40,15 @@ pub(crate) struct TakenUp {
 /// that no new request comes in between.
 pub(crate) async fn take_up(app: &Arc<App>) -> Result<TakenUp, ApiError> {
     let mut taken = TakenUp::default();
+    let mut spilled = HashSet::new();
     for (owner, orphan) in app.store.unfinished().await.map_err(store_failed)? {
         let id = orphan.id.clone();
         let log = read_log(app, &owner, &id).await?;
         match resume(app, &owner, &orphan, &log).await {
-            Ok(()) => taken.resumed += 1,
+            Ok(folder) => {
+                taken.resumed += 1;
+                spilled.extend(folder);
+            }
             Err(error) => {
                 tracing::warn!(%error, id, "a response cannot go on");
                 settle_orphan(app, &owner, orphan, &log, &error).await?;
@@ -50,15 +56,37 @@ pub(crate) async fn take_up(app: &Arc<App>) -> Result<TakenUp, ApiError> {
             }
         }
     }
+    if let Some(folder) = app.spill_folder.clone() {
+        let removed = tokio::task::spawn_blocking(move || remove_others(&folder, &spilled)).await;
+        if let Ok(Err(error)) = removed {
+            tracing::warn!(%error, "long results of earlier runs could not be removed");
+        }
+    }
     Ok(taken)
 }
 
+/// Removes the long results of runs that nobody goes on with: their process died.
+fn remove_others(folder: &Path, spilled: &HashSet<PathBuf>) -> std::io::Result<()> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        if !spilled.contains(&path) {
+            std::fs::remove_dir_all(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Continues a response in a task of its own. Gives where it keeps long results.
 async fn resume(
     app: &Arc<App>,
     owner: &Owner,
     orphan: &StoredResponse,
     log: &[WireEvent],
-) -> Result<(), ApiError> {
+) -> Result<Option<PathBuf>, ApiError> {
     let checkpoint = app.store.checkpoint(owner, &orphan.id).await;
     let checkpoint = checkpoint.map_err(store_failed)?;
     let checkpoint = checkpoint.as_deref().and_then(Checkpoint::read);
@@ -85,6 +113,8 @@ async fn resume(
     job.place.input.clone_from(&orphan.input);
     let trace = run.as_ref().and_then(|run| run.trace.clone());
     job.watch.resumed(&orphan.id, trace);
+    let spilled = run.as_ref().and_then(|run| run.session.spill_directory());
+    let spilled = spilled.map(Path::to_owned);
     if let Some(run) = run {
         let planned = job.plan.conversation.len();
         if run.planned_items > 0 && run.planned_items != planned {
@@ -114,7 +144,7 @@ async fn resume(
             None => durable.live.end().await,
         }
     });
-    Ok(())
+    Ok(spilled)
 }
 
 /// Room for a run, however long that takes; none if the server stops first.

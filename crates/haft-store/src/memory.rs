@@ -38,6 +38,8 @@ pub struct MemoryStore {
 /// Everything, by owner.
 #[derive(Default)]
 struct State {
+    /// What the server notes about itself.
+    server_notes: HashMap<String, String>,
     owners: HashMap<Owner, Records>,
     /// The number of the last thing that was written.
     seq: u64,

@@ -15,6 +15,7 @@ mod notes;
 mod readers;
 mod responses;
 mod schema;
+mod server_notes;
 mod store;
 mod taken;
 #[cfg(test)]

@@ -36,8 +36,8 @@ fn is_saved(path: &Path) -> bool {
         let rest = name.strip_prefix(database);
         rest.is_some_and(|rest| matches!(rest, "-wal" | "-shm" | "-journal"))
     };
-    let is_passing = name.ends_with(".lock")
-        || name.ends_with(".new")
+    let extension = path.extension();
+    let is_passing = extension.is_some_and(|it| it == "lock" || it == "new")
         || name.starts_with(".writable-")
         || name == INCOMPLETE
         || path.starts_with(STAGING);

@@ -91,8 +91,8 @@ fn content(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     for entry in fs::read_dir(folder).map_err(failed("read", folder))? {
         let name = entry.map_err(failed("read", folder))?.file_name();
         let name = PathBuf::from(name);
-        let shown = name.to_string_lossy();
-        if !shown.ends_with(".lock") && shown != STAGING && shown != INCOMPLETE {
+        let is_lock = name.extension().is_some_and(|it| it == "lock");
+        if !is_lock && name != Path::new(STAGING) && name != Path::new(INCOMPLETE) {
             found.push(name);
         }
     }

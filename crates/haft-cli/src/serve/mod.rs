@@ -45,6 +45,10 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     let signals = Signals::listen()?;
     let scripts = arguments.scripts.clone();
     let file = arguments.config.clone();
+    let accepted = server::Accepted {
+        lost_keys: arguments.forget_sealing_keys,
+        clock: arguments.accept_clock,
+    };
     let (config, choice) = configured(arguments, Door::Open, &process_environment).await?;
     log::start(filter, &config.watching);
     for note in &config.mcp_notes {
@@ -58,7 +62,7 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
         said: &config.concerto,
         config: file.as_deref(),
     };
-    let server = server::build(&config, &choice, &data_dir, &wanted).await?;
+    let server = server::build(&config, &choice, &data_dir, &wanted, accepted).await?;
     if !server.needs_key() && !config.allow_anonymous {
         prepare::only_this_machine(&address, &data_dir)?;
     }

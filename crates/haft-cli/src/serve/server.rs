@@ -10,7 +10,9 @@ use haft::models::{pools, process_environment};
 use haft_mcp::{Pool, Questions};
 #[cfg(feature = "otlp")]
 use haft_server::OtlpOptions;
-use haft_server::{ApiKey, GatewayOptions, ModelEntry, Server, ServerOptions, WatchOptions};
+use haft_server::{
+    ApiKey, GatewayOptions, ModelEntry, Server, ServerOptions, StartError, WatchOptions,
+};
 use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
@@ -34,12 +36,22 @@ pub(super) struct Ready {
     scripts: Scripts,
 }
 
+/// What the operator accepts about data that does not fit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Accepted {
+    /// Sealing keys are missing.
+    pub(super) lost_keys: bool,
+    /// The clock is behind the data.
+    pub(super) clock: bool,
+}
+
 /// Makes the server: its store in the data folder, its models, its tools.
 pub(super) async fn build(
     config: &Resolved,
     choice: &Choice,
     data_dir: &Path,
     scripts: &Wanted<'_>,
+    accepted: Accepted,
 ) -> Result<Ready, Box<dyn Error>> {
     let store = SqliteStore::open(data_dir.join(STORE)).map_err(|error| match error {
         OpenError::InUse { path } => {
@@ -69,7 +81,11 @@ pub(super) async fn build(
         .data_dir(data_dir)
         .catalog(catalog)
         .mcp(mcp.clone())
-        .options(options(config, choice)?);
+        .options(ServerOptions {
+            forget_sealing_keys: accepted.lost_keys,
+            accept_clock: accepted.clock,
+            ..options(config, choice)?
+        });
     let pools = pools(&choice.models, &process_environment, &Http::default()).map_err(told)?;
     for (model, pool) in choice.models.iter().zip(pools) {
         let aliases = model.aliases.clone();
@@ -82,6 +98,11 @@ pub(super) async fn build(
         });
     }
     let server = builder.build().map_err(told)?;
+    server.verify_start().await.map_err(|error| match error {
+        // It is no other the next time.
+        error @ StartError::MissingKeys { .. } => Failure::mistake(error.to_string()),
+        error => told(error),
+    })?;
     Ok(Ready {
         server,
         tools,

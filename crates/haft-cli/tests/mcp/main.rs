@@ -23,4 +23,5 @@ mod pinned;
 mod processes;
 mod prompted;
 mod served;
+mod spill;
 mod typed;

@@ -353,7 +353,7 @@ impl Job {
         app: &App,
         listener: &mut Listener,
     ) -> Result<Option<Outcome>, ApiError> {
-        let mut stream = self.start(session, listener)?;
+        let mut stream = self.start(session, app, listener)?;
         while let Some(step) = stream.next_step().await {
             let is_between_turns = matches!(step, Step::Checkpoint);
             if let Step::Event(event) = step {
@@ -385,11 +385,20 @@ impl Job {
         Ok(Some(outcome))
     }
 
-    fn start(&self, session: Session, listener: &Listener) -> Result<RunStream, ApiError> {
+    fn start(
+        &self,
+        session: Session,
+        app: &App,
+        listener: &Listener,
+    ) -> Result<RunStream, ApiError> {
         let mut run = self.plan.run(session);
-        if let Listener::Live(_) = listener {
-            run = run.journaled();
-        }
+        run = match (listener, &app.spill_folder) {
+            // What another process may have to go on with is kept where that one finds it.
+            (Listener::Live(_), Some(folder)) => run.journaled().spill_directory(folder),
+            (Listener::Live(_), None) => run.journaled(),
+            // Nobody goes on with it: a request that continues a response begins a run of its own.
+            (Listener::Follower { .. }, _) => run.spill_to_memory(),
+        };
         run.start().map_err(|error| {
             tracing::error!(%error, "a run cannot start");
             ApiError::new(ErrorCode::ServerError, error.to_string())

@@ -77,7 +77,7 @@ impl App {
         owner: &Owner,
         records: impl Iterator<Item = &Record> + Clone,
     ) -> Result<Claims, ApiError> {
-        let told: HashSet<&str> = records.clone().filter_map(|it| call_about(it)).collect();
+        let told: HashSet<&str> = records.clone().filter_map(call_about).collect();
         let asked = records.filter(|record| record.item.kind() == "mcp_approval_request");
         let asked = asked.filter(|record| !told.contains(record.id.as_str()));
         let ids: Vec<String> = asked.map(|record| record.id.clone()).collect();

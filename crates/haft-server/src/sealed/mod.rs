@@ -83,6 +83,12 @@ impl SealingKeys {
             .ok_or_else(|| KeyFileError::Damaged { path: path.into() })
     }
 
+    /// The ids of all keys, which are no secret: every sealed text names its key.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let hex = |key: &SealingKey| key.id.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.keys.iter().map(hex).collect()
+    }
+
     /// Ids for questions about calls of an owner.
     pub(crate) fn question_ids(&self, owner: &str) -> QuestionIds {
         let keys = self.keys.iter().map(|key| key.asking.clone());

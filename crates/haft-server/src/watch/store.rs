@@ -96,6 +96,8 @@ impl Store for TimedStore {
             query: PageQuery
         ) -> Option<Page>;
         fn delete_item(owner: &Owner, conversation_id: &str, item_id: &str) -> bool;
+        fn server_note(key: &str) -> Option<String>;
+        fn put_server_note(key: &str, note: &str) -> ();
         fn clean(retention: Retention, now: i64, batch: usize) -> Cleaned;
     }
 }

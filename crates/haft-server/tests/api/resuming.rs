@@ -21,7 +21,7 @@ use crate::tools::{echo, soon};
 /// What a killed process leaves of its data: the files as they are in this moment.
 pub(crate) fn remains(directory: &Path) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for name in ["haft.db", "haft.db-wal"] {
+    for name in ["haft.db", "haft.db-wal", "sealing-keys"] {
         let from = directory.join(name);
         if from.exists() {
             std::fs::copy(from, copy.path().join(name)).unwrap();

@@ -594,6 +594,14 @@ impl Store for FullStore {
         Box::pin(async { Err(no_space()) })
     }
 
+    fn server_note(&self, key: &str) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        self.0.server_note(key)
+    }
+
+    fn put_server_note(&self, key: &str, note: &str) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.0.put_server_note(key, note)
+    }
+
     fn taken(
         &self,
         owner: &Owner,

@@ -24,7 +24,7 @@ impl Store for MemoryStore {
         alongside: Alongside,
     ) -> BoxFuture<'_, Result<bool, StoreError>> {
         let mut state = self.state();
-        let State { owners, seq } = &mut *state;
+        let State { owners, seq, .. } = &mut *state;
         let records = owners.entry(owner.clone()).or_default();
         ready(records.put_response(response, alongside, seq))
     }
@@ -221,7 +221,7 @@ impl Store for MemoryStore {
         items: Vec<StoredItem>,
     ) -> BoxFuture<'_, Result<bool, StoreError>> {
         let mut state = self.state();
-        let State { owners, seq } = &mut *state;
+        let State { owners, seq, .. } = &mut *state;
         let records = owners.get_mut(owner);
         let is_there =
             records.is_some_and(|records| records.append_items(conversation_id, items, seq));
@@ -302,6 +302,16 @@ impl Store for MemoryStore {
             Some((key, Some(note)))
         });
         ready(Ok(taken.collect()))
+    }
+
+    fn server_note(&self, key: &str) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        ready(Ok(self.state().server_notes.get(key).cloned()))
+    }
+
+    fn put_server_note(&self, key: &str, note: &str) -> BoxFuture<'_, Result<(), StoreError>> {
+        let (key, note) = (key.to_owned(), note.to_owned());
+        self.state().server_notes.insert(key, note);
+        ready(Ok(()))
     }
 
     fn clean(

@@ -10,7 +10,7 @@ use crate::OpenError;
 pub(super) const APPLICATION_ID: i32 = 0x6861_6674;
 
 /// The version that this program writes.
-pub(super) const NEWEST: u32 = 4;
+pub(super) const NEWEST: u32 = 5;
 
 /// The step at index `n` makes version `n + 1` of version `n`. What is released stays as it is: a
 /// change of the schema is a new step.
@@ -19,6 +19,7 @@ const STEPS: [&str; NEWEST as usize] = [
     include_str!("migrations/2.sql"),
     include_str!("migrations/3.sql"),
     include_str!("migrations/4.sql"),
+    include_str!("migrations/5.sql"),
 ];
 
 /// The version of the file, if it is one that this program can use; zero for a file without content.

@@ -7,7 +7,10 @@ use haft_core::{
 use serde_json::value::RawValue;
 
 use super::notes::{self, Note};
-use super::{SqliteStore, chains, cleaning, conversations, events, items, lists, responses, taken};
+use super::{
+    SqliteStore, chains, cleaning, conversations, events, items, lists, responses, server_notes,
+    taken,
+};
 
 impl Store for SqliteStore {
     fn put_response(
@@ -275,6 +278,22 @@ impl Store for SqliteStore {
         Box::pin(
             self.readers
                 .read(move |connection| taken::list(connection, &owner, keys)),
+        )
+    }
+
+    fn server_note(&self, key: &str) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        let key = key.to_owned();
+        Box::pin(
+            self.readers
+                .read(move |connection| server_notes::get(connection, &key)),
+        )
+    }
+
+    fn put_server_note(&self, key: &str, note: &str) -> BoxFuture<'_, Result<(), StoreError>> {
+        let (key, note) = (key.to_owned(), note.to_owned());
+        Box::pin(
+            self.writer
+                .write(move |connection| server_notes::put(connection, &key, &note)),
         )
     }
 

@@ -9,6 +9,7 @@ kept_by_both!(
     the_words_of_one_owner_are_nothing_to_another,
     of_many_who_come_at_once_one_takes_it,
     first_claim_keeps_its_note,
+    later_note_of_the_server_replaces_the_earlier_one,
 );
 
 async fn a_word_is_taken_once(store: &dyn Store) {
@@ -42,4 +43,13 @@ async fn first_claim_keeps_its_note(store: &dyn Store) {
         Ok(vec![claimed("a", "one"), claimed("c", "three")])
     );
     assert_eq!(store.taken(&bob(), keys()).await, Ok(Vec::new()));
+}
+
+async fn later_note_of_the_server_replaces_the_earlier_one(store: &dyn Store) {
+    assert_eq!(store.server_note("a").await, Ok(None));
+    store.put_server_note("a", "one").await.unwrap();
+    store.put_server_note("b", "two").await.unwrap();
+    store.put_server_note("a", "three").await.unwrap();
+    assert_eq!(store.server_note("a").await, Ok(Some("three".to_owned())));
+    assert_eq!(store.server_note("b").await, Ok(Some("two".to_owned())));
 }

@@ -4,7 +4,7 @@ use haft_core::{Alongside, Owner, StoredItem, StoredResponse};
 use serde_json::value::RawValue;
 
 /// The version of the files that this haft writes.
-pub(crate) const NEWEST: i64 = 4;
+pub(crate) const NEWEST: i64 = 5;
 
 pub(crate) fn owner() -> Owner {
     Owner::default()

@@ -58,6 +58,7 @@ impl Stage {
             app: App {
                 lifetime: crate::lifetime::Lifetime::default(),
                 store_health: crate::health::StoreHealth::default(),
+                spill_folder: None,
                 models: Models::new(vec![ModelEntry::new("scripted", model)], None).unwrap(),
                 catalog,
                 mcp: servers(),

@@ -57,5 +57,7 @@ noted! {
     fn conversation_items(owner: &Owner, id: &str) -> Option<Vec<StoredItem>>;
     fn conversation_page(owner: &Owner, id: &str, query: PageQuery) -> Option<Page>;
     fn delete_item(owner: &Owner, id: &str, item_id: &str) -> bool;
+    fn server_note(key: &str) -> Option<String>;
+    fn put_server_note(key: &str, note: &str) -> ();
     fn clean(retention: Retention, now: i64, batch: usize) -> Cleaned;
 }

@@ -1,0 +1,141 @@
+//! What is checked before a server acknowledges anything: that it has the keys that its data was sealed with,
+//! and that its clock is not behind its data.
+
+use std::time::Duration;
+
+use haft_core::{ClockEvent, ClockReading, StoreError, observe_clock, resume_clock};
+
+use crate::app::App;
+
+/// The note with the ids of all sealing keys that were ever used with the store.
+const SEALING_KEYS: &str = "sealing_keys";
+
+/// The note with the time of the last run.
+const CLOCK: &str = "clock";
+
+/// How often the clock is looked at.
+const CLOCK_PAUSE: Duration = Duration::from_secs(5);
+
+/// How often the time is noted: once in so many of these pauses.
+const NOTED_EVERY: u32 = 12;
+
+/// Why a server does not start with its data.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The data was used with sealing keys that are not there.
+    #[error(
+        "the sealing keys of this data are missing: `sealing-keys` has none of the id {}; restore the \
+         file from a backup, or give the keys up with `--forget-sealing-keys`: what was sealed with \
+         them cannot be opened any more",
+        ids.join(", ")
+    )]
+    MissingKeys {
+        /// The ids of the missing keys.
+        ids: Vec<String>,
+    },
+    /// The clock is behind the data.
+    #[error(
+        "the clock is {seconds}s behind the time when this data was last used: set it, or say with \
+         `--accept-clock` that it is right; new records would be taken for old ones and be deleted"
+    )]
+    ClockBehind {
+        /// How far it is behind.
+        seconds: i64,
+    },
+    /// The store cannot be read or written.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+}
+
+impl App {
+    /// Refuses to start with data that does not fit.
+    pub(crate) async fn verify_start(&self) -> Result<(), StartError> {
+        // Without a data folder the keys last as long as the process.
+        if self.spill_folder.is_some() {
+            self.verify_keys().await?;
+        }
+        self.verify_clock().await
+    }
+
+    async fn verify_keys(&self) -> Result<(), StartError> {
+        let mut ids = self.keys.ids();
+        let noted = self.store.server_note(SEALING_KEYS).await?;
+        let noted: Vec<String> = noted
+            .and_then(|noted| serde_json::from_str(&noted).ok())
+            .unwrap_or_default();
+        let missing: Vec<String> = noted
+            .iter()
+            .filter(|id| !ids.contains(id))
+            .cloned()
+            .collect();
+        if !missing.is_empty() {
+            if !self.options.forget_sealing_keys {
+                return Err(StartError::MissingKeys { ids: missing });
+            }
+            let missing = missing.join(", ");
+            tracing::warn!(missing, "sealing keys are given up");
+        }
+        ids.sort();
+        if noted != ids {
+            let json = serde_json::Value::from(ids).to_string();
+            self.store.put_server_note(SEALING_KEYS, &json).await?;
+        }
+        Ok(())
+    }
+
+    async fn verify_clock(&self) -> Result<(), StartError> {
+        let last = self.store.server_note(CLOCK).await?;
+        let last = last.and_then(|last| last.parse::<i64>().ok());
+        if let Some(last) = last
+            && let Err(seconds) = resume_clock(last)
+        {
+            if !self.options.accept_clock {
+                return Err(StartError::ClockBehind { seconds });
+            }
+            tracing::warn!(seconds, "the clock was set back; it is taken for right");
+        }
+        self.note_clock(observe_and_log()).await
+    }
+
+    async fn note_clock(&self, reading: ClockReading) -> Result<(), StartError> {
+        let settled = reading.settled.to_string();
+        Ok(self.store.put_server_note(CLOCK, &settled).await?)
+    }
+
+    /// Watches the clock for as long as the server runs, and notes the time for the next start.
+    pub(crate) async fn watch_clock(&self) {
+        loop {
+            for _ in 1..NOTED_EVERY {
+                tokio::time::sleep(CLOCK_PAUSE).await;
+                observe_and_log();
+            }
+            tokio::time::sleep(CLOCK_PAUSE).await;
+            if let Err(error) = self.note_clock(observe_and_log()).await {
+                tracing::error!(%error, "the time cannot be noted");
+            }
+        }
+    }
+}
+
+fn observe_and_log() -> ClockReading {
+    let (reading, event) = observe_clock();
+    match event {
+        Some(ClockEvent::SetBack(seconds)) => {
+            tracing::error!(
+                seconds,
+                "the system clock was set back; records get the time that has passed instead"
+            );
+        }
+        Some(ClockEvent::SetForward(seconds)) => {
+            tracing::error!(
+                seconds,
+                "the system clock is ahead of the time that has passed; nothing is deleted for its age by \
+                 it until it has stayed there for an hour"
+            );
+        }
+        Some(ClockEvent::InStep) => tracing::warn!("the system clock is in step again"),
+        None => {}
+    }
+    reading
+}
