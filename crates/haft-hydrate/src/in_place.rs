@@ -73,7 +73,7 @@ pub(crate) fn in_place<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s Value>
 }
 
 /// Whether a subschema has an address of its own: `#/…` below it may mean another place than it says.
-fn has_embedded_resources(root: &Value) -> bool {
+pub(crate) fn has_embedded_resources(root: &Value) -> bool {
     let mut open = Vec::new();
     haft_core::subschemas(root, |_, sub| open.push(sub));
     while let Some(schema) = open.pop() {
@@ -89,7 +89,7 @@ fn has_embedded_resources(root: &Value) -> bool {
     false
 }
 
-fn references(schema: &Value) -> impl Iterator<Item = &str> {
+pub(crate) fn references(schema: &Value) -> impl Iterator<Item = &str> {
     ["$ref", "$dynamicRef", "$recursiveRef"]
         .iter()
         .filter_map(|keyword| schema.get(keyword)?.as_str())

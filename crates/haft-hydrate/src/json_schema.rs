@@ -6,21 +6,33 @@ use haft_core::{SchemaError, ValidationError, Validator, ValidatorFactory, caugh
 use jsonschema::PatternOptions;
 use serde_json::Value;
 
-use crate::cost::{can_explode, count};
+use crate::cost::{Cost, Patterns, can_explode, count, text_bytes};
 use crate::explain::explain;
 use crate::in_place::measure;
-
-/// How often a regular expression may backtrack before it counts as not matching.
-const BACKTRACK_LIMIT: usize = 50_000;
-
-/// The most memory that one compiled regular expression may take.
-const PATTERN_BYTES: usize = 1024 * 1024;
+use crate::pattern::{BACKTRACK_LIMIT, PATTERN_BYTES, TooCostly};
 
 /// What a verdict on one call may cost, in visits of a schema: some ten milliseconds.
 const MAX_VERDICT_COST: u64 = 1_000_000;
 
 /// What the list of its errors may cost.
 const MAX_EXPLANATION_COST: u64 = 50_000;
+
+/// The keyword of a value that costs too much to validate.
+pub(crate) const TOO_COSTLY: &str = "cost";
+
+/// What compiling the patterns of a schema costs at worst, in microseconds; an error for patterns that no
+/// schema may have.
+///
+/// ```
+/// let plain = serde_json::json!({"type": "string"});
+/// assert_eq!(haft_hydrate::pattern_cost(&plain)?, 0);
+/// let pattern = serde_json::json!({"pattern": "^[a-z]{1,64}$"});
+/// assert!(haft_hydrate::pattern_cost(&pattern)? > 500);
+/// # Ok::<(), haft_core::SchemaError>(())
+/// ```
+pub fn pattern_cost(schema: &Value) -> Result<u64, SchemaError> {
+    Ok(Patterns::of(schema)?.compile_cost())
+}
 
 /// Compiles schemas with the `jsonschema` crate: draft 2020-12 unless `$schema` says otherwise,
 /// `format` as an annotation, references never fetched.
@@ -47,7 +59,7 @@ impl ValidatorFactory for JsonSchemaFactory {
     }
 
     fn compile(&self, schema: &Value) -> Result<Arc<dyn Validator>, SchemaError> {
-        compile(schema, options().should_validate_formats(false))
+        compile(schema, |options| options.should_validate_formats(false))
     }
 }
 
@@ -114,33 +126,46 @@ impl ValidatorFactory for FormatCheckingFactory {
     }
 
     fn compile(&self, schema: &Value) -> Result<Arc<dyn Validator>, SchemaError> {
-        let mut options = options().should_validate_formats(true);
-        for format in KNOWN_FORMATS {
-            if !self.checked.iter().any(|checked| checked == format) {
-                options = options.with_format(format, |_: &str| true);
+        compile(schema, |options| {
+            let mut options = options.should_validate_formats(true);
+            for format in KNOWN_FORMATS {
+                if !self.checked.iter().any(|checked| checked == format) {
+                    options = options.with_format(format, |_: &str| true);
+                }
             }
-        }
-        compile(schema, options)
+            options
+        })
     }
 }
 
 type Options = jsonschema::ValidationOptions<'static>;
 
-fn options() -> Options {
-    jsonschema::options().offline().with_pattern_options(
-        PatternOptions::fancy_regex()
-            .backtrack_limit(BACKTRACK_LIMIT)
-            .size_limit(PATTERN_BYTES)
-            .dfa_size_limit(PATTERN_BYTES),
-    )
+/// Options with the engine that the patterns allow: without backtracking where none needs it.
+fn options(patterns: &Patterns) -> Options {
+    let options = jsonschema::options().offline();
+    if patterns.need_backtracking() {
+        options.with_pattern_options(
+            PatternOptions::fancy_regex()
+                .backtrack_limit(BACKTRACK_LIMIT)
+                .size_limit(PATTERN_BYTES)
+                .dfa_size_limit(PATTERN_BYTES),
+        )
+    } else {
+        options.with_pattern_options(
+            PatternOptions::regex()
+                .size_limit(PATTERN_BYTES)
+                .dfa_size_limit(PATTERN_BYTES),
+        )
+    }
 }
 
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "the options are made for one schema"
-)]
-fn compile(schema: &Value, options: Options) -> Result<Arc<dyn Validator>, SchemaError> {
+fn compile(
+    schema: &Value,
+    configure: impl FnOnce(Options) -> Options,
+) -> Result<Arc<dyn Validator>, SchemaError> {
     let in_place = measure(schema)?;
+    let patterns = Patterns::of(schema)?;
+    let options = configure(options(&patterns));
     // A schema is foreign input: what makes the library panic must not take the process along.
     let validator = caught(|| options.build(schema))
         .map_err(|panic| SchemaError {
@@ -151,7 +176,8 @@ fn compile(schema: &Value, options: Options) -> Result<Arc<dyn Validator>, Schem
         })?;
     Ok(Arc::new(JsonSchemaValidator {
         validator,
-        counted: can_explode(schema, in_place),
+        can_explode: can_explode(schema, in_place),
+        patterns,
         schema: schema.clone(),
     }))
 }
@@ -168,35 +194,56 @@ fn describe(error: &jsonschema::ValidationError<'_>) -> String {
 struct JsonSchemaValidator {
     validator: jsonschema::Validator,
     schema: Value,
-    /// Whether a call must be counted before it is validated.
-    counted: bool,
+    patterns: Patterns,
+    /// Whether values must be counted before they are validated, whatever they are.
+    can_explode: bool,
 }
 
 impl JsonSchemaValidator {
-    fn is_too_costly(&self, arguments: &Value) -> bool {
-        self.counted
-            && count(&self.schema, arguments).is_none_or(|cost| cost.verdict > MAX_VERDICT_COST)
+    /// Refuses a value whose validation costs too much.
+    fn check_cost(&self, arguments: &Value) -> Result<(), TooCostly> {
+        if !self.can_explode && !self.patterns.can_be_slow(text_bytes(arguments)) {
+            return Ok(());
+        }
+        let cost = self.count(arguments)?;
+        if cost.verdict > MAX_VERDICT_COST {
+            return Err(TooCostly::Size);
+        }
+        Ok(())
+    }
+
+    fn count(&self, arguments: &Value) -> Result<Cost, TooCostly> {
+        count(&self.schema, &self.patterns, arguments)
     }
 }
 
 impl Validator for JsonSchemaValidator {
     fn is_valid(&self, arguments: &Value) -> bool {
-        !self.is_too_costly(arguments) && self.validator.is_valid(arguments)
+        self.check_cost(arguments).is_ok() && self.validator.is_valid(arguments)
     }
 
     fn validate(&self, arguments: &Value) -> Vec<ValidationError> {
-        if self.is_too_costly(arguments) {
+        if let Err(reason) = self.check_cost(arguments) {
             return vec![ValidationError::new(
                 "",
-                "schema",
-                "the arguments are too large or too deeply nested to be checked",
+                TOO_COSTLY,
+                match reason {
+                    TooCostly::Size => {
+                        "the arguments are too large or too deeply nested to be checked"
+                    }
+                    TooCostly::Backtracking => {
+                        "the arguments cannot be checked: a pattern of the schema with look-around \
+                         or back-references takes too many steps on them"
+                    }
+                },
             )];
         }
         if self.validator.is_valid(arguments) {
             return Vec::new();
         }
-        let explainable = count(&self.schema, arguments)
-            .is_some_and(|cost| cost.explanation <= MAX_EXPLANATION_COST);
+        let explainable = self
+            .count(arguments)
+            .is_ok_and(|cost| cost.explanation <= MAX_EXPLANATION_COST && cost.can_match_again());
         if explainable {
             explain(self.validator.iter_errors(arguments))
         } else {
@@ -206,5 +253,9 @@ impl Validator for JsonSchemaValidator {
                 "the arguments do not fit the schema",
             )]
         }
+    }
+
+    fn may_be_slow(&self, bytes: usize) -> bool {
+        self.can_explode || self.patterns.can_be_slow(bytes)
     }
 }

@@ -17,6 +17,7 @@ mod hydrator;
 mod in_place;
 mod json_schema;
 mod parse;
+mod pattern;
 mod pipeline;
 mod prepared;
 mod preview;
@@ -27,7 +28,7 @@ mod typed;
 mod unwrap;
 
 pub use hydrator::{CallIds, Hydrator};
-pub use json_schema::{FormatCheckingFactory, JsonSchemaFactory};
+pub use json_schema::{FormatCheckingFactory, JsonSchemaFactory, pattern_cost};
 pub use parse::{MAX_BYTES, MAX_DEPTH};
 pub use pipeline::{CheckedArguments, Contract, check_arguments};
 pub use prepared::{Admission, Compile, PreparedTool, ToolTable, ValidatorCache};

@@ -6,6 +6,7 @@ use haft_core::{ErrorCode, FinishReason, RepairEvent, Stage, Validator, Validato
 use serde_json::Value;
 
 use crate::coerce::coerce;
+use crate::json_schema::TOO_COSTLY;
 use crate::parse::parse_strict;
 use crate::text::{Root, TextPolicy, edits_until_refused, repair_text};
 
@@ -148,6 +149,10 @@ fn refuse_what_is_never_repaired(code: &ErrorCode) -> Result<(), RepairRefused> 
         | ErrorCode::TooLarge
         | ErrorCode::NumberOutOfRange
         | ErrorCode::BrokenSchema => Err(refused("this is never repaired")),
+        // A repair would validate parts of it again and again.
+        ErrorCode::Invalid(field) if field.keyword == TOO_COSTLY => {
+            Err(refused("it costs too much to validate"))
+        }
         _ => Ok(()),
     }
 }
