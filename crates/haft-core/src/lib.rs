@@ -110,8 +110,8 @@ pub use state::{
     Snapshot, SnapshotMeta, SnapshotPhase, StateError, Transaction, TransactionId,
 };
 pub use store::{
-    Alongside, Cleaned, ListedResponse, Owner, Page, PageQuery, ResponsePage, Retention, Store,
-    StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
+    Alongside, ClaimedKeys, Cleaned, ListedResponse, Owner, Page, PageQuery, ResponsePage,
+    Retention, Store, StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
 };
 pub use tool::{
     BoxFuture, HydratedTool, InitContext, InstantiateError, InternalTool, OwnersTool, Run, Tool,

@@ -171,7 +171,10 @@ pub struct Cleaned {
     pub has_more: bool,
 }
 
-/// What must last.
+/// Keys that are claimed ([`Store::taken`]), each with the note of its claim.
+pub type ClaimedKeys = Vec<(String, Option<String>)>;
+
+/// The persistent state of a server.
 ///
 /// Everything that a method has acknowledged is there after the process was killed; what it has not
 /// acknowledged is there wholly or not at all. An id of another owner is an unknown id.
@@ -338,7 +341,7 @@ pub trait Store: Send + Sync + 'static {
         &self,
         owner: &Owner,
         keys: Vec<String>,
-    ) -> BoxFuture<'_, Result<Vec<(String, Option<String>)>, StoreError>>;
+    ) -> BoxFuture<'_, Result<ClaimedKeys, StoreError>>;
 
     /// What the server has noted about itself under this key.
     fn server_note(&self, key: &str) -> BoxFuture<'_, Result<Option<String>, StoreError>>;

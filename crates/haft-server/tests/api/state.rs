@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use haft_core::{
-    Alongside, BoxFuture, Cleaned, Item, Owner, Page, PageQuery, ResponsePage, Retention, Store,
-    StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
+    Alongside, BoxFuture, ClaimedKeys, Cleaned, Item, Owner, Page, PageQuery, ResponsePage,
+    Retention, Store, StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
 };
 use haft_models::ScriptedModel;
 use haft_models::testing::{Fault, Pieces, Step, call, say};
@@ -606,7 +606,7 @@ impl Store for FullStore {
         &self,
         owner: &Owner,
         keys: Vec<String>,
-    ) -> BoxFuture<'_, Result<Vec<(String, Option<String>)>, StoreError>> {
+    ) -> BoxFuture<'_, Result<ClaimedKeys, StoreError>> {
         self.0.taken(owner, keys)
     }
 

@@ -3,8 +3,8 @@
 use std::ops::Bound;
 
 use haft_core::{
-    Alongside, BoxFuture, Cleaned, Owner, Page, PageQuery, ResponsePage, Retention, Store,
-    StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
+    Alongside, BoxFuture, ClaimedKeys, Cleaned, Owner, Page, PageQuery, ResponsePage, Retention,
+    Store, StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
 };
 use serde_json::value::RawValue;
 
@@ -293,7 +293,7 @@ impl Store for MemoryStore {
         &self,
         owner: &Owner,
         keys: Vec<String>,
-    ) -> BoxFuture<'_, Result<Vec<(String, Option<String>)>, StoreError>> {
+    ) -> BoxFuture<'_, Result<ClaimedKeys, StoreError>> {
         let state = self.state();
         let records = state.owners.get(owner);
         let note = |key: &String| records.and_then(|records| records.taken.get(key)).cloned();

@@ -1,8 +1,8 @@
 //! The contract, method by method: to the writer or to a reader.
 
 use haft_core::{
-    Alongside, BoxFuture, Cleaned, Owner, Page, PageQuery, ResponsePage, Retention, Store,
-    StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
+    Alongside, BoxFuture, ClaimedKeys, Cleaned, Owner, Page, PageQuery, ResponsePage, Retention,
+    Store, StoreError, StoredConversation, StoredEvent, StoredItem, StoredResponse,
 };
 use serde_json::value::RawValue;
 
@@ -273,7 +273,7 @@ impl Store for SqliteStore {
         &self,
         owner: &Owner,
         keys: Vec<String>,
-    ) -> BoxFuture<'_, Result<Vec<(String, Option<String>)>, StoreError>> {
+    ) -> BoxFuture<'_, Result<ClaimedKeys, StoreError>> {
         let owner = owner.clone();
         Box::pin(
             self.readers
