@@ -67,6 +67,9 @@ pub struct Annotations {
     /// No other call of the same turn may run beside it.
     #[serde(skip_serializing_if = "is_false")]
     pub sequential: bool,
+    /// Its result changes by itself, so equal calls in a row are meant.
+    #[serde(skip_serializing_if = "is_false")]
+    pub polling: bool,
     /// The longest a call may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,

@@ -46,6 +46,8 @@ pub struct Capabilities {
     pub structured_output_with_tools: bool,
     /// The tool types that go to the provider in its own form.
     pub provider_tools: ProviderTools,
+    /// Models behind it tend to repeat calls whose results they already have.
+    pub repeats_calls: bool,
     /// How many tokens fit, if known.
     pub context_tokens: Option<u64>,
 }

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use haft_core::{RawArguments, canonical_json, cut};
+use haft_core::{Capabilities, RawArguments, canonical_json, cut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -45,6 +45,9 @@ pub struct LoopDetection {
     pub actions: [LoopAction; 3],
     /// Whether finished calls are watched too: equal calls with equal results.
     pub same_result: bool,
+    /// Whether a repeated call is left out if its result is in the conversation and running it again would change
+    /// nothing; the model is asked for its answer instead.
+    pub nudge: Nudge,
 }
 
 impl Default for LoopDetection {
@@ -58,6 +61,7 @@ impl Default for LoopDetection {
             max_len: 3,
             actions: [LoopAction::Warn, LoopAction::Warn, LoopAction::Terminate],
             same_result: false,
+            nudge: Nudge::Auto,
         }
     }
 }
@@ -69,6 +73,16 @@ impl LoopDetection {
             enabled: false,
             ..Self::default()
         }
+    }
+
+    /// Whether calls are left out whose results a model with these capabilities already has.
+    pub fn nudges(&self, capabilities: &Capabilities) -> bool {
+        let is_on = match self.nudge {
+            Nudge::On => true,
+            Nudge::Off => false,
+            Nudge::Auto => capabilities.repeats_calls,
+        };
+        self.enabled && is_on
     }
 
     /// How many records the detector needs to look back.
@@ -84,6 +98,20 @@ impl LoopDetection {
     fn action(&self, number: usize) -> LoopAction {
         self.actions[number.clamp(1, self.actions.len()) - 1]
     }
+}
+
+/// Whether calls are left out whose results the model already has, and the model is asked for its answer instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Nudge {
+    /// For models that tend to repeat calls: those of `openai-chat` and `ollama`, unless `repeats_calls` of their
+    /// capabilities says otherwise.
+    #[default]
+    Auto,
+    /// For every model.
+    On,
+    /// For none.
+    Off,
 }
 
 /// From how many equal calls with equal results on the second detector reports.
@@ -235,7 +263,7 @@ fn remember<T>(records: &mut VecDeque<T>, record: T, limit: usize) {
 
 /// Equal for equal calls: the same name, and the same JSON whatever the order of members. `1` and
 /// `1.0` differ; what is no JSON compares as text. Nothing and `null` mean `{}`, as in hydration.
-fn call_digest(name: &str, arguments: &RawArguments) -> String {
+pub(crate) fn call_digest(name: &str, arguments: &RawArguments) -> String {
     let json = |value: &Value| {
         let text = match value {
             Value::Null => "{}".to_owned(),

@@ -274,6 +274,15 @@ pub enum EventKind {
         /// One per call, in call order.
         results: Vec<ToolResult>,
     },
+    /// A call was left out because the model has its result; it is asked for its answer instead.
+    RepeatedCallSuppressed {
+        /// The tool.
+        tool_name: String,
+        /// The call that was left out.
+        call_id: String,
+        /// How often the model has made this call, this time included.
+        count: usize,
+    },
     /// The model goes round in circles.
     LoopDetected {
         /// How.

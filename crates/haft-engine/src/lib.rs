@@ -39,7 +39,7 @@ mod spill;
 mod texts;
 
 pub use answer::OnMismatch;
-pub use detect::{LoopDetection, LoopDetector};
+pub use detect::{LoopDetection, LoopDetector, Nudge};
 pub use disclosure::{
     HostError, ReadSectionResult, ToolFinder, VisibilityChange, is_held_back, search_tool_name,
     search_tools_definition, search_tools_described,

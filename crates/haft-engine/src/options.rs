@@ -54,7 +54,8 @@ pub struct LoopOptions {
     pub retry: Backoff,
     /// How many calls run at the same time.
     pub max_parallel: usize,
-    /// Whether the model gets one last request, without tools, at the round and call limits.
+    /// Whether the model gets one last request, without tools, at the round and call limits and when a loop ends the
+    /// run.
     pub final_turn: bool,
     /// Whether broken arguments are repaired; repaired calls are marked, and gated.
     pub repair: bool,

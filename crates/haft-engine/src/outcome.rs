@@ -297,6 +297,8 @@ pub enum CallStatus {
     Suspended,
     /// It was answered by the caller.
     Answered,
+    /// It repeated an earlier call whose result the model has, and was left out.
+    Suppressed,
 }
 
 impl CallStatus {
@@ -332,6 +334,7 @@ impl CallStatus {
             Self::Denied => "denied",
             Self::NotApproved => "not_approved",
             Self::NotExecuted => "not_executed",
+            Self::Suppressed => "suppressed",
         })
     }
 }
@@ -348,6 +351,8 @@ pub struct Counters {
     pub disclosure_restarts: u64,
     /// `haft.tools.picked`
     pub tools_picked: u64,
+    /// `haft.calls.suppressed`
+    pub calls_suppressed: u64,
 }
 
 /// What came of a run.

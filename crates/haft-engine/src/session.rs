@@ -69,6 +69,15 @@ pub(crate) struct Progress {
     pub(crate) invalid_outputs: u32,
     /// The tools are withdrawn, because of this; the next answer is the last.
     pub(crate) last_turn: Option<LastTurn>,
+    /// Why a loop ends the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) loop_message: Option<String>,
+    /// Answers in a row that only repeated calls.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) nudges: u32,
+    /// Whether the next request asks for an answer instead of a repeated call.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_nudged: bool,
     pub(crate) detector: LoopDetector,
     pub(crate) records: Vec<CallRecord>,
     /// The calls of the last answer, while some of them are open.
@@ -109,6 +118,8 @@ pub(crate) enum LastTurn {
     ToolCalls,
     /// The model kept calling tools that it may not call.
     ForbiddenCalls,
+    /// The model kept repeating itself.
+    Loop,
 }
 
 /// A call of a turn that is not finished.

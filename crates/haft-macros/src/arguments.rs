@@ -15,7 +15,7 @@ use crate::{names, timeout};
 const MAX_BRIEF_CHARS: usize = 120;
 
 /// Every argument, as the list in an error shows them.
-const LEGAL: [&str; 21] = [
+const LEGAL: [&str; 22] = [
     "name",
     "title",
     "brief",
@@ -26,6 +26,7 @@ const LEGAL: [&str; 21] = [
     "idempotent",
     "open_world",
     "sequential",
+    "polling",
     "safe",
     "strict",
     "timeout",
@@ -149,7 +150,8 @@ impl ToolArguments {
                     errors.take(names::check(&name.value(), name.span()));
                 }
             }
-            "read_only" | "destructive" | "idempotent" | "open_world" | "sequential" => {
+            "read_only" | "destructive" | "idempotent" | "open_world" | "sequential"
+            | "polling" => {
                 if flag(input)? {
                     self.hints.push(key.clone());
                 }

@@ -139,6 +139,7 @@ impl Anthropic {
                     structured_output: true,
                     structured_output_with_tools: true,
                     provider_tools: haft_core::ProviderTools::default(),
+                    repeats_calls: false,
                     context_tokens: None,
                 },
                 max_tokens: MAX_TOKENS,

@@ -199,6 +199,7 @@ impl Model for Ollama {
             // The schema becomes a grammar, in which there are no calls.
             structured_output_with_tools: false,
             provider_tools: haft_core::ProviderTools::default(),
+            repeats_calls: true,
             context_tokens: self.context_tokens,
         };
         Capabilities {

@@ -75,6 +75,10 @@ pub struct ChatQuirks {
     /// to. If not set: the one in which the server gives reasoning; until it has given some,
     /// `reasoning` for `vllm`, none for `openai` and `reasoning_content` for others.
     pub reasoning_field: Option<ReasoningField>,
+    /// Whether an answer that is nothing but one call written as JSON is taken as that call: bare, in a fence, or
+    /// between `<tool_call>` tags, with the name of a tool that was offered. Text is held back only while it can still
+    /// become one. Yes if nothing is said, except at `OpenAI`, which reads its models' calls itself.
+    pub recover_lone_call: Option<bool>,
 }
 
 /// Servers whose abilities are known.
@@ -342,8 +346,11 @@ impl OpenAiChat {
         let in_pieces = asked.options.stream == Streaming::Pieces;
         let accept = accepts(asked.options.stream);
         let body = self.post(&asked, body, accept).await?;
+        let is_openai = self.server() == ChatServer::Openai;
         let recover = if self.quirks.recover_calls {
             Recover::Calls
+        } else if self.quirks.recover_lone_call.unwrap_or(!is_openai) {
+            Recover::LoneCall
         } else {
             Recover::Nothing
         };
@@ -401,6 +408,7 @@ impl Model for OpenAiChat {
             structured_output: true,
             structured_output_with_tools: is_openai,
             provider_tools: haft_core::ProviderTools::default(),
+            repeats_calls: true,
             context_tokens: self.context_tokens,
         };
         Capabilities {

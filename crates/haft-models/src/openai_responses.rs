@@ -142,6 +142,7 @@ impl OpenAiResponses {
                     structured_output: true,
                     structured_output_with_tools: true,
                     provider_tools: usual_tools(BASE_URL),
+                    repeats_calls: false,
                     context_tokens: None,
                 },
                 store: false,

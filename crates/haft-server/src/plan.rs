@@ -138,6 +138,14 @@ impl Plan {
                 Search::Client | Search::Unsaid if is_native => HashSet::new(),
                 _ => toolkit.held_at_first(),
             },
+            called: may_repeat(&app.options.loop_options, &*entry.model).then(|| {
+                let items = conversation.items();
+                let calls = items.filter_map(|item| match item {
+                    Item::FunctionCall(call) => Some(call.name.clone()),
+                    _ => None,
+                });
+                calls.collect()
+            }),
             unsaid: toolkit.unsaid.clone(),
             questions: Some(questions),
             calls: Arc::clone(&calls),
@@ -481,6 +489,11 @@ fn provider_options(toolkit: &Toolkit, request: &CreateRequest) -> ProviderOptio
             .filter(|_| !provider.tools.is_empty()),
         ..provider
     }
+}
+
+/// Whether repeated calls may be left out of a run.
+fn may_repeat(options: &LoopOptions, model: &dyn Model) -> bool {
+    options.loop_detection.nudges(&model.capabilities())
 }
 
 /// The operator's limits, lowered where the request wants less.

@@ -142,7 +142,7 @@ pub use haft_engine::{
     Backoff, CallRecord, CallStatus, Counters, End, EndSummary, EventKind, ExecutorCall,
     FailedAttempt, FailedReason, Feedback, FeedbackMemory, FeedbackMoment, FeedbackProvider,
     FeedbackTrigger, FilesSeen, HostError, IncompleteReason, LoopAction, LoopDetection,
-    LoopDetector, LoopKind, LoopOptions, LoopReport, Outcome, PendingCall, ReadBeforeWrite,
+    LoopDetector, LoopKind, LoopOptions, LoopReport, Nudge, Outcome, PendingCall, ReadBeforeWrite,
     ReadSectionResult, Reminder, ResumeError, RetryPolicy, RunContext, RunError, RunEvent,
     RunPhase, RunStream, SequentialDependency, Session, SpillStore, SucceededTools, ToolCallReply,
     ToolExecutor, ToolFinder, ToolResult, VisibilityChange, VisibilityExpansionRequired, Waiting,

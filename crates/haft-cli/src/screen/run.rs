@@ -65,6 +65,9 @@ impl Screen {
             EventKind::AnswerDiscarded { reason } => {
                 self.note(&format!("this answer is not used: {reason}"))
             }
+            EventKind::RepeatedCallSuppressed { tool_name, .. } => self.note(&format!(
+                "left out a call of '{tool_name}' whose result the model has"
+            )),
             EventKind::LoopDetected { kind, .. } => self.note(&kind.to_string()),
             _ => Ok(()),
         }

@@ -15,7 +15,7 @@ use crate::event::EventKind;
 use crate::executor::ToolExecutor;
 use crate::loop_report::{LoopAction, LoopReport};
 use crate::moment::Moment;
-use crate::outcome::{CallRecord, CallStatus, IncompleteReason};
+use crate::outcome::{CallRecord, CallStatus};
 use crate::session::{OpenCall, OpenState};
 use crate::texts::{self, NotExecuted};
 
@@ -215,11 +215,10 @@ impl Machine {
         let mut batch = self.take_calls(response, &reports);
         self.note_loaded(&batch, &loaded);
         if let Some(report) = terminating(&reports) {
-            let message = format!("Loop detected: {}", report.sentence());
             self.settle_all(&mut batch, not_executed(NotExecuted::LoopDetected));
             self.record_outputs(&mut batch);
             self.tell_results(&batch);
-            return self.end_incomplete(IncompleteReason::LoopDetected, message);
+            return self.end_loop(report);
         }
         let mut is_reading = false;
         for (at, call) in batch.calls.iter_mut().enumerate() {
@@ -414,7 +413,7 @@ impl Machine {
         self.settle(call, Settled::error(status, text));
     }
 
-    fn new_record(
+    pub(super) fn new_record(
         &mut self,
         item: &FunctionCall,
         hydration: &HydrationResult,

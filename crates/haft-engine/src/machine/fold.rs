@@ -7,7 +7,7 @@ use serde_json::Map;
 
 use crate::event::EventKind;
 use crate::loop_report::LoopAction;
-use crate::outcome::{End, IncompleteReason, PendingCall, ToolResult, Waiting};
+use crate::outcome::{End, PendingCall, ToolResult, Waiting};
 use crate::session::{LastTurn, OpenCall, OpenState};
 
 use super::batch::{Batch, BatchCall, CallState};
@@ -110,8 +110,8 @@ impl Machine {
             return;
         }
         if let Some(sentence) = loop_found {
-            let message = format!("Loop detected: {sentence}");
-            return self.end_incomplete(IncompleteReason::LoopDetected, message);
+            self.progress().loop_message = Some(format!("Loop detected: {sentence}"));
+            return self.reach_limit(LastTurn::Loop);
         }
         if batch.call_limit_hit {
             return self.reach_limit(LastTurn::ToolCalls);

@@ -18,6 +18,7 @@ impl Machine {
     /// Takes a whole answer in and decides how the run goes on.
     pub(super) fn judge(&mut self, mut response: ModelResponse) {
         response.items.retain(is_of_a_model);
+        self.progress().is_nudged = false;
         if response.finish == FinishReason::Error {
             return self.broken_answer("the answer broke off");
         }
@@ -70,7 +71,9 @@ impl Machine {
             self.keep_unexecuted(response, NotExecuted::RoundLimit);
             return self.reach_limit(LastTurn::Rounds);
         }
-        self.begin_batch(response);
+        if let Some(response) = self.without_repeated_calls(response) {
+            self.begin_batch(response);
+        }
     }
 
     /// Whether the token limit leaves nothing of this answer to go on with: it fell into text or
@@ -146,7 +149,7 @@ impl Machine {
         let answer = without_calls(response);
         match last {
             LastTurn::ForbiddenCalls => self.take_answer(answer),
-            LastTurn::Rounds | LastTurn::ToolCalls => {
+            LastTurn::Rounds | LastTurn::ToolCalls | LastTurn::Loop => {
                 let read = self.read_answer(answer);
                 self.answer.output = read.and_then(Result::ok);
                 self.end_at(last);
@@ -164,13 +167,17 @@ impl Machine {
         }
     }
 
-    fn end_at(&mut self, last: LastTurn) {
+    pub(super) fn end_at(&mut self, last: LastTurn) {
         let options = &self.environment.options;
         match last {
             LastTurn::ToolCalls => {
                 let limit = options.max_tool_calls.unwrap_or_default();
                 let message = format!("Budget exceeded: tool_calls {} > {limit}", limit + 1);
                 self.end_incomplete(IncompleteReason::MaxToolCalls, message);
+            }
+            LastTurn::Loop => {
+                let message = self.progress().loop_message.take().unwrap_or_default();
+                self.end_incomplete(IncompleteReason::LoopDetected, message);
             }
             LastTurn::Rounds | LastTurn::ForbiddenCalls => {
                 let message = format!("The limit of {} rounds was reached.", options.max_rounds);

@@ -18,6 +18,8 @@ mod fold;
 mod gate;
 mod judge;
 mod limits;
+mod plain_turn;
+mod repeat;
 mod resume;
 mod settle;
 mod turn;

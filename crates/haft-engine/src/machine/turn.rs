@@ -14,8 +14,9 @@ use crate::answer::AnswerContract;
 use crate::event::EventKind;
 use crate::outcome::{FailedReason, IncompleteReason};
 use crate::retry::FailedAttempt;
+use crate::session::LastTurn;
 
-use super::{Effect, Machine, Phase, Took};
+use super::{Effect, Machine, Phase, Took, plain_turn, repeat};
 
 impl Machine {
     /// Asks the model, if the limits leave room for it.
@@ -93,17 +94,37 @@ impl Machine {
             // Like every other demand, it holds until a tool has run.
             options.provider.choice = None;
         }
+        let output_format = format
+            .filter(|_| native)
+            .map(|contract| contract.format().clone());
+        let mut conversation = self.session.conversation.clone();
+        // A model that is kept from calling only by having no tools imitates the calls that it reads.
+        let is_plain = capabilities.repeats_calls && !capabilities.none_choice;
+        if is_plain && self.progress().last_turn.is_some() {
+            return ModelRequest {
+                instructions,
+                conversation: plain_turn::without_calls(&conversation),
+                output_format,
+                options,
+                ..ModelRequest::default()
+            };
+        }
+        if self.progress().is_nudged {
+            let nudge = match format {
+                None => repeat::NUDGE,
+                Some(_) => repeat::NUDGE_TO_FORM,
+            };
+            conversation.push(Item::user(nudge));
+        }
         ModelRequest {
             instructions,
-            conversation: self.session.conversation.clone(),
+            conversation,
             tools: self.binding().specs().clone(),
             parallel_tool_calls: environment
                 .parallel_tool_calls
                 .filter(|_| tool_choice.is_some()),
             tool_choice,
-            output_format: format
-                .filter(|_| native)
-                .map(|contract| contract.format().clone()),
+            output_format,
             options,
         }
     }
@@ -224,6 +245,10 @@ impl Machine {
             .then(|| self.delay(&error, took))
             .flatten();
         let Some(delay) = delay else {
+            if self.progress().last_turn == Some(LastTurn::Loop) {
+                // The last answer is a favour: the loop is why the run ends.
+                return self.end_at(LastTurn::Loop);
+            }
             let attempts = self.attempt;
             let message = match attempts {
                 1 => error.to_string(),

@@ -23,6 +23,7 @@ mod once;
 mod one_shot;
 mod parallel;
 mod picking;
+mod repeating;
 mod retries;
 mod rounds;
 mod same_conversation;

@@ -132,6 +132,10 @@ fn definition(
     if settings.trusted {
         extra.insert("x-mcp-trusted".into(), true.into());
     }
+    // Not for approval, where only trusted servers count: for whether a repeated call is worth running.
+    if tool.hints.read_only == Some(true) {
+        extra.insert("x-mcp-read-only".into(), true.into());
+    }
     let own = settings.tools.get(&tool.name);
     let on_repaired = own.and_then(|own| own.on_repaired);
     if let Some(on_repaired) = on_repaired.or(settings.on_repaired) {

@@ -61,6 +61,10 @@ pub struct CapabilityOverrides {
     ///
     /// See [`Capabilities::structured_output_with_tools`].
     pub structured_output_with_tools: Option<bool>,
+    /// Whether the model tends to repeat calls whose results it already has; so `openai-chat` and `ollama` assume.
+    ///
+    /// See [`Capabilities::repeats_calls`].
+    pub repeats_calls: Option<bool>,
 }
 
 impl CapabilityOverrides {
@@ -112,6 +116,7 @@ impl CapabilityOverrides {
                 .structured_output_with_tools
                 .unwrap_or(usual.structured_output_with_tools),
             provider_tools: usual.provider_tools,
+            repeats_calls: self.repeats_calls.unwrap_or(usual.repeats_calls),
             context_tokens: usual.context_tokens,
         }
     }

@@ -6,7 +6,7 @@ use haft_core::{FinishReason, ModelError, ModelErrorKind, ModelEvent, Usage};
 use serde_json::Value;
 
 use super::items::CallPlace;
-use super::recover::recovered;
+use super::recover::{Found, may_become_call, recovered};
 use super::{Events, Flow, Items, Lift, broken_off, not_json};
 use crate::frame::SseEvent;
 use crate::http::in_stream;
@@ -24,6 +24,7 @@ pub(crate) struct ChatLift {
     is_done: bool,
     finish: Option<FinishReason>,
     usage: Option<Usage>,
+    recover: Recover,
     /// All text so far, where calls are to be found in it.
     held: Option<String>,
     /// Remembers under which member the server gives reasoning.
@@ -40,13 +41,16 @@ struct Call {
 /// Whether calls that the model wrote as text are to be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recover {
+    /// Anywhere in the text.
     Calls,
+    /// Only a call that is the whole text. An answer that quotes a call, or JSON of another form, stays text.
+    LoneCall,
     Nothing,
 }
 
 impl ChatLift {
     pub(crate) fn new(tools: Arc<RenderedTools>, recover: Recover) -> Self {
-        let may_recover = recover == Recover::Calls && !tools.tools().is_empty();
+        let may_recover = recover != Recover::Nothing && !tools.tools().is_empty();
         Self {
             items: Items::new(Arc::clone(&tools)),
             tools,
@@ -56,6 +60,7 @@ impl ChatLift {
             is_done: false,
             finish: None,
             usage: None,
+            recover,
             held: may_recover.then(String::new),
             observed: ObservedField::default(),
         }
@@ -118,7 +123,13 @@ impl ChatLift {
             }
             if let Some(text) = said.content() {
                 match &mut self.held {
-                    Some(held) => held.push_str(&text),
+                    Some(held) => {
+                        held.push_str(&text);
+                        if self.recover == Recover::LoneCall && !may_become_call(held) {
+                            let text = self.held.take().unwrap_or_default();
+                            self.items.say(text, events);
+                        }
+                    }
                     None => self.items.say(text, events),
                 }
             }
@@ -208,6 +219,8 @@ impl ChatLift {
         } else {
             None
         };
+        let is_lone = |found: &Found| found.prose.is_empty() && found.calls.len() == 1;
+        let found = found.filter(|found| self.recover == Recover::Calls || is_lone(found));
         let Some(found) = found else {
             return self.items.say(text, events);
         };

@@ -48,6 +48,27 @@ pub(super) fn recovered(text: &str, is_shown: impl Fn(&str) -> bool) -> Option<F
     })
 }
 
+/// Whether a text that is not at its end can still become one call and nothing else: `{"name": …`, bare, in a fence or
+/// between tags.
+pub(super) fn may_become_call(text: &str) -> bool {
+    const TAG: &str = "<tool_call>";
+    const FENCES: [&str; 3] = ["```json", "```tool_call", "```"];
+    let text = text.trim_start();
+    let begins = |whole: &str| text.len() < whole.len() && whole.starts_with(text);
+    if begins(TAG) || FENCES.iter().any(|fence| begins(fence)) {
+        return true;
+    }
+    let mut marks = [TAG].into_iter().chain(FENCES);
+    let inner = marks.find_map(|mark| text.strip_prefix(mark));
+    let inner = inner.unwrap_or(text).trim_start();
+    let Some(object) = inner.strip_prefix('{') else {
+        return inner.is_empty();
+    };
+    let object = object.trim_start();
+    let name = "\"name\"";
+    object.starts_with(name) || name.starts_with(object)
+}
+
 /// The text before the next marked block, the block, and the text after it.
 fn next_block(text: &str) -> Option<(&str, &str, &str)> {
     let (at, (open, close)) = MARKS
@@ -149,6 +170,35 @@ mod tests {
         }
         let two = r#"[{"name":"ping","arguments":{}},{"name":"ping","arguments":{"a":2}}]"#;
         assert_eq!(found(two).unwrap().1.len(), 2);
+    }
+
+    #[test]
+    fn text_is_held_back_only_while_it_can_become_a_call() {
+        for text in [
+            r#"{"name":"ping","arguments":{}}"#,
+            "\n{ \"name\" : \"ping\", \"arguments\": {}}",
+            "```json\n{\"name\":\"ping\",\"arguments\":{}}\n```",
+            "```\n{\"name\":\"ping\",\"arguments\":{}}\n```",
+            "<tool_call>\n{\"name\":\"ping\",\"arguments\":{}}\n</tool_call>",
+        ] {
+            for (at, _) in text.char_indices() {
+                assert!(may_become_call(&text[..at]), "{}", &text[..at]);
+            }
+            let found = recovered(text, |name| name == "ping").unwrap();
+            assert!(found.prose.is_empty() && found.calls.len() == 1, "{text}");
+        }
+        for text in [
+            "The",
+            "{\"answer\"",
+            "{\"names",
+            "```rust",
+            "```json\n[",
+            "<b>",
+            "[",
+            "`x`",
+        ] {
+            assert!(!may_become_call(text), "{text}");
+        }
     }
 
     #[test]

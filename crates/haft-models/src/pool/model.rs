@@ -200,6 +200,7 @@ impl Model for Pool {
             capabilities.provider_tools = capabilities
                 .provider_tools
                 .intersection(&others.provider_tools);
+            capabilities.repeats_calls |= others.repeats_calls;
         }
         // How much fits depends on who will be asked.
         let asked = self.members.iter().find(|member| {

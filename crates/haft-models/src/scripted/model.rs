@@ -58,6 +58,7 @@ impl ScriptedModel {
                 structured_output: true,
                 structured_output_with_tools: true,
                 provider_tools: haft_core::ProviderTools::default(),
+                repeats_calls: false,
                 context_tokens: None,
             },
             player: Arc::new(Player::new(script.into())),

@@ -69,3 +69,57 @@ async fn text_that_is_no_call_or_was_cut_off_stays_text() {
         assert_eq!(deltas.len(), 1, "held back until it was clear");
     }
 }
+
+const LONE: &str = "```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}\n```";
+
+async fn lone(text: &str, finish: &str, recover_lone_call: Option<bool>) -> Vec<ModelEvent> {
+    let pieces: Vec<_> = text.split_inclusive(' ').collect();
+    let mut answer: Vec<_> = pieces
+        .iter()
+        .map(|piece| json!({"choices": [{"delta": {"content": piece}}]}))
+        .collect();
+    answer.push(json!({"choices": [{"delta": {}, "finish_reason": finish}]}));
+    let server = Server::start([chunks(&answer)]).await;
+    let quirks = ChatQuirks {
+        server: Some(haft_models::ChatServer::LlamaCpp),
+        recover_lone_call,
+        ..ChatQuirks::default()
+    };
+    let (events, error) = events_of(&model(&server).quirks(quirks), asked(Streaming::Pieces)).await;
+    assert_eq!(error, None);
+    events
+}
+
+#[tokio::test]
+async fn an_answer_that_is_one_call_is_taken_as_that_call_by_default() {
+    let bare = r#"{"name": "get_weather", "arguments": {"city": "Oslo"}}"#;
+    let tagged = format!("<tool_call>\n{bare}\n</tool_call>");
+    for text in [LONE, bare, &tagged] {
+        let response = assembled(&lone(text, "stop", None).await);
+        let [Item::FunctionCall(call)] = &response.items[..] else {
+            panic!("{:?}", response.items)
+        };
+        assert_eq!(call.name, "get_weather");
+        assert_eq!(call.extra["recovered"], true);
+        for (finish, recover) in [("stop", Some(false)), ("length", None)] {
+            let response = assembled(&lone(text, finish, recover).await);
+            assert_eq!(response.items.len(), 1);
+            assert_eq!(response.items[0].text(), text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn text_that_cannot_become_a_call_is_streamed_as_it_comes() {
+    for text in ["Just some words.", "{\"answer\": 4 2}", TEXT] {
+        let events = lone(text, "stop", None).await;
+        let deltas = events.iter();
+        let deltas = deltas.filter(|event| matches!(event, ModelEvent::TextDelta { .. }));
+        assert_eq!(deltas.count(), text.split_inclusive(' ').count(), "{text}");
+        assert_eq!(assembled(&events).items[0].text(), text);
+    }
+    // A tool that was not offered is none.
+    let unknown = LONE.replace("get_weather", "rm");
+    let response = assembled(&lone(&unknown, "stop", None).await);
+    assert_eq!(response.items[0].text(), unknown);
+}

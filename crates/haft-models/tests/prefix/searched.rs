@@ -23,6 +23,7 @@ const NATIVE: CapabilityOverrides = CapabilityOverrides {
     video_input: None,
     structured_output: None,
     structured_output_with_tools: None,
+    repeats_calls: None,
 };
 
 fn item(json: Value) -> Item {

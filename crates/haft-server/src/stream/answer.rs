@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use haft_core::{AllowedMode, Item, ItemKind, ItemStatus, ToolChoice};
 
-use super::entry::{Entry, State};
+use super::entry::{Entry, State, Undecided};
 use super::event::Writer;
 use super::items::{HostedCall, OpenItem, Opening, OutputItem, Piece, Place, Shown};
 
@@ -53,8 +53,8 @@ pub(super) struct ShownCall {
     pub(super) shown: Shown,
     /// Whether it is decided only by its arguments whether it is shown as a call.
     pub(super) is_held: bool,
-    /// Whether it calls a deferred tool that is not loaded.
-    pub(super) is_unloaded: bool,
+    /// Whether its arguments decide if it is shown at all.
+    pub(super) undecided: Option<Undecided>,
 }
 
 /// Who gives items their ids and places.
@@ -82,7 +82,7 @@ impl Answer {
         only_one_call: bool,
     ) {
         let is_held = shown.as_ref().is_some_and(|call| call.is_held);
-        let is_unloaded = shown.as_ref().is_some_and(|call| call.is_unloaded);
+        let undecided = shown.as_ref().and_then(|call| call.undecided);
         let opening = match kind {
             ItemKind::Message => Some(Opening::Message),
             ItemKind::Reasoning => Some(Opening::Reasoning),
@@ -110,7 +110,7 @@ impl Answer {
                 id,
                 opening,
                 is_held,
-                is_unloaded,
+                undecided,
                 waiting: Vec::new(),
                 finished: None,
                 state: State::Waiting,
@@ -171,7 +171,7 @@ impl Answer {
         self.is_judged = true;
         self.is_released = true;
         for entry in self.entries.values_mut() {
-            if std::mem::take(&mut entry.is_unloaded) {
+            if entry.undecided.take() == Some(Undecided::Unloaded) {
                 entry.opening = None;
             }
         }
@@ -181,7 +181,17 @@ impl Answer {
     pub(super) fn load(&mut self, call_id: &str) {
         for entry in self.entries.values_mut() {
             if entry.call_id() == Some(call_id) {
-                entry.is_unloaded = false;
+                entry.undecided = None;
+            }
+        }
+    }
+
+    /// A call is left out: it is never shown.
+    pub(super) fn leave_out(&mut self, call_id: &str) {
+        for entry in self.entries.values_mut() {
+            if entry.call_id() == Some(call_id) && matches!(entry.state, State::Waiting) {
+                entry.undecided = None;
+                entry.opening = None;
             }
         }
     }

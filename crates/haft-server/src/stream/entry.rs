@@ -26,13 +26,22 @@ pub(super) struct Entry {
     pub(super) opening: Option<Opening>,
     /// Whether it is handed on unseen once the model is done with it.
     pub(super) is_held: bool,
-    /// Whether it calls a deferred tool that is not loaded: only a call with valid arguments loads it and is shown.
-    pub(super) is_unloaded: bool,
+    /// Whether its arguments decide if it is shown: a call that is left out is never opened.
+    pub(super) undecided: Option<Undecided>,
     /// Pieces that came before the item could be opened.
     pub(super) waiting: Vec<Piece>,
     /// The item, when the model is done with it.
     pub(super) finished: Option<Item>,
     pub(super) state: State,
+}
+
+/// What is not known of a call before its arguments are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undecided {
+    /// It calls a deferred tool that is not loaded: only a call with valid arguments loads it and is shown.
+    Unloaded,
+    /// Its tool was called before: a call that repeats an earlier one may be left out.
+    Repeated,
 }
 
 /// How far it has come.
@@ -49,7 +58,7 @@ pub(super) enum State {
 impl Entry {
     /// Whether it can be shown by now.
     pub(super) fn can_open(&self, is_judged: bool, holds_text: bool) -> bool {
-        if self.is_unloaded {
+        if self.undecided.is_some() {
             return false;
         }
         if self.is_held {
@@ -174,7 +183,7 @@ impl Entry {
 
     /// Whether later items wait for it: it will be shown, and is not yet.
     pub(super) fn blocks(&self, is_judged: bool) -> bool {
-        if self.is_unloaded {
+        if self.undecided.is_some() {
             return !is_judged;
         }
         // Calls stay in the order in which the model made them, so that it reads them so again.

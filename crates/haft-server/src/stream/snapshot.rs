@@ -47,6 +47,8 @@ pub(crate) struct Snapshot {
     cut_calls: HashSet<String>,
     #[serde(default)]
     unsaid: Option<Unsaid>,
+    #[serde(default)]
+    called: HashSet<String>,
     pending: HashMap<String, ItemStatus>,
     unexecuted: Vec<(String, CallOutput)>,
     has_answer: bool,
@@ -78,6 +80,7 @@ impl Translator {
             calls: self.calls.clone(),
             cut_calls: self.cut_calls.clone(),
             unsaid: self.unsaid.clone(),
+            called: self.called.clone(),
             pending: self.pending.clone(),
             unexecuted: self.unexecuted.clone(),
             has_answer: self.has_answer,
@@ -111,6 +114,7 @@ impl Translator {
             if snapshot.unsaid.is_some() {
                 translator.unsaid = snapshot.unsaid;
             }
+            translator.called.extend(snapshot.called);
             translator.pending = snapshot.pending;
             translator.unexecuted = snapshot.unexecuted;
             translator.has_answer = snapshot.has_answer;

@@ -31,6 +31,8 @@ pub(crate) struct Translation {
     pub(crate) declared: Arc<HashMap<String, Declared>>,
     /// The tools that cannot be called before they are found, by the same name.
     pub(crate) held: HashSet<String>,
+    /// The tools that the conversation has called, by the same name, where repeated calls are left out.
+    pub(crate) called: Option<HashSet<String>>,
     /// What is to be remembered of searches that nobody sees; none where there are none.
     pub(crate) unsaid: Option<Unsaid>,
     /// How items are presented to the client.

@@ -15,6 +15,7 @@ use crate::wire::{ResponseResource, ResponseStatus, TextMessage};
 
 use super::answer::{Answer, Closed, Placing as _, ShownCall};
 use super::behind::{Behind, Invoked};
+use super::entry::Undecided;
 use super::event::{WireEvent, Writer};
 use super::items::{self, HostedCall, OpenItem, Opening, Piece, Place, Shown};
 use super::output::{Keeping, Output};
@@ -44,6 +45,9 @@ pub(crate) struct Translator {
     pub(super) behind: Vec<Behind>,
     /// The calls, for those among them that nobody sees.
     pub(super) calls: Calls,
+    /// The tools whose calls may repeat an earlier one, by the name that the model calls them by: those that were
+    /// called before, where repeated calls are left out.
+    pub(super) called: HashSet<String>,
     /// The calls of the last answer that the token limit fell into.
     pub(super) cut_calls: HashSet<String>,
     /// What is to be remembered of searches that nobody sees.
@@ -79,6 +83,7 @@ impl Translator {
         Box::new(Self {
             writer: Writer::new(translation.view.clone(), translation.raw_as_summary),
             unsaid: translation.unsaid.clone(),
+            called: translation.called.clone().unwrap_or_default(),
             translation,
             resource,
             output: Output::default(),
@@ -253,6 +258,17 @@ impl Translator {
                 self.answer.judge();
                 self.show();
             }
+            EventKind::RepeatedCallSuppressed {
+                tool_name,
+                call_id,
+                count,
+            } => {
+                self.answer.leave_out(&call_id);
+                if self.translation.has_vendor_events {
+                    let event = json!({"name": tool_name, "call_id": call_id, "count": count});
+                    self.writer.write("haft:repeated_call_suppressed", &event);
+                }
+            }
             EventKind::ToolLoaded { tool_name, call_id } => {
                 self.loaded_by_call(&tool_name, &call_id)
             }
@@ -314,7 +330,12 @@ impl Translator {
     pub(super) fn shown(&self, name: &str) -> Option<ShownCall> {
         let shown = self.translation.tools.get(name)?.clone();
         let is_loaded = || self.loaded.iter().any(|loaded| loaded == name);
-        let is_unloaded = self.translation.held.contains(name) && !is_loaded();
+        let undecided = if self.translation.held.contains(name) && !is_loaded() {
+            Some(Undecided::Unloaded)
+        } else {
+            let is_called = self.called.contains(name);
+            is_called.then_some(Undecided::Repeated)
+        };
         let is_held = match shown {
             Shown::InternalSearch => return None,
             Shown::ServerSearch => true,
@@ -323,7 +344,7 @@ impl Translator {
         Some(ShownCall {
             shown,
             is_held,
-            is_unloaded,
+            undecided,
         })
     }
 
@@ -384,7 +405,12 @@ impl Translator {
             self.call_answered(output);
         }
         match item {
-            Item::FunctionCall(call) => self.call_made(call),
+            Item::FunctionCall(call) => {
+                if self.translation.called.is_some() {
+                    self.called.insert(call.name.clone());
+                }
+                self.call_made(call);
+            }
             // The host complains about an answer: it was not valid and nobody saw it.
             Item::Message(message) if message.role != Role::Assistant => {
                 self.answer.drop_waiting();

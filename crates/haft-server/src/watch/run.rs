@@ -172,6 +172,24 @@ impl RunWatch {
                 let calls = calls.iter().map(|call| requested(call, tools));
                 self.recorder.calls_requested(calls.collect());
             }
+            EventKind::RepeatedCallSuppressed {
+                tool_name, call_id, ..
+            } => {
+                tracing::info!(
+                    tool_name,
+                    call_id,
+                    "left out a call whose result the model has"
+                );
+                let kind = kind_of(tools.get(tool_name));
+                self.recorder.calls_requested(vec![CallTrace {
+                    call_id: call_id.clone(),
+                    name: tool_name.clone(),
+                    kind: kind.to_owned(),
+                    outcome: Some("suppressed".to_owned()),
+                    ..CallTrace::default()
+                }]);
+                self.count_call(kind, "suppressed", None);
+            }
             EventKind::ToolStarted { call_id, .. } => self.recorder.call_started(call_id, at),
             EventKind::ToolInvoked {
                 tool_name,

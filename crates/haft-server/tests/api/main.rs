@@ -24,6 +24,7 @@ mod names;
 mod plain;
 mod raw;
 mod reasoning;
+mod repeating;
 mod resuming;
 mod revoked;
 mod searching;

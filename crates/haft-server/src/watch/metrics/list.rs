@@ -136,6 +136,9 @@ metrics! {
     tools_picked: Counter = Counter::default(),
         "counter" "haft_tools_picked" []
         "Tools that were picked out of brief lists, by name or by calling them";
+    calls_suppressed: Counter = Counter::default(),
+        "counter" "haft_calls_suppressed" []
+        "Calls that were left out because the model already had their results";
     compactions: Family<OutcomeLabels, Counter> = Family::default(),
         "counter" "haft_compactions" ["outcome"]
         "Contexts that were to be summed up: completed, failed or cancelled";
@@ -176,5 +179,6 @@ impl Meters {
         self.disclosure_restarts
             .inc_by(counters.disclosure_restarts);
         self.tools_picked.inc_by(counters.tools_picked);
+        self.calls_suppressed.inc_by(counters.calls_suppressed);
     }
 }
