@@ -228,7 +228,8 @@ mod visits {
             })
             .build(schema)
             .unwrap();
-        validator.is_valid(value);
+        // Only the visits count here.
+        let _ = validator.is_valid(value);
         count.load(Ordering::Relaxed)
     }
 

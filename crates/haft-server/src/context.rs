@@ -200,15 +200,14 @@ impl App {
             return Ok(());
         }
         let known = inherited.iter().rev().find(|known| known.id == record.id);
-        let mut stored = match known {
-            Some(known) => known.item.clone(),
-            None => {
-                let found = self.store.item(&caller.owner, &record.id).await;
-                match found.map_err(store_failed)? {
-                    Some(found) => Record::stored(&found)?.item,
-                    None => return Ok(()),
-                }
-            }
+        let mut stored = if let Some(known) = known {
+            known.item.clone()
+        } else {
+            let found = self.store.item(&caller.owner, &record.id).await;
+            let Some(found) = found.map_err(store_failed)? else {
+                return Ok(());
+            };
+            Record::stored(&found)?.item
         };
         seal.restore_stored(&mut stored);
         let Item::Reasoning(mut stored) = stored else {

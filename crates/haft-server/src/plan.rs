@@ -72,6 +72,15 @@ impl Opening {
     }
 }
 
+/// The names of all functions that a conversation calls.
+fn called_functions(conversation: &Conversation) -> HashSet<String> {
+    let names = conversation.items().filter_map(|item| match item {
+        Item::FunctionCall(call) => Some(call.name.clone()),
+        _ => None,
+    });
+    names.collect()
+}
+
 impl Plan {
     /// A plan, and the one who will tell the client of it. Everything is checked by now.
     pub(crate) fn make(
@@ -138,22 +147,13 @@ impl Plan {
                 Search::Client | Search::Unsaid if is_native => HashSet::new(),
                 _ => toolkit.held_at_first(),
             },
-            called: may_repeat(&app.options.loop_options, &*entry.model).then(|| {
-                let items = conversation.items();
-                let calls = items.filter_map(|item| match item {
-                    Item::FunctionCall(call) => Some(call.name.clone()),
-                    _ => None,
-                });
-                calls.collect()
-            }),
+            called: may_repeat(&app.options.loop_options, &*entry.model)
+                .then(|| called_functions(&conversation)),
             unsaid: toolkit.unsaid.clone(),
             questions: Some(questions),
             calls: Arc::clone(&calls),
             view: app.view(&caller.owner, request.include),
-            raw_as_summary: request
-                .reasoning
-                .as_ref()
-                .is_some_and(|reasoning| reasoning.summary.is_some()),
+            raw_as_summary: request.asks_for_summary(),
             is_parallel: request.parallel_tool_calls,
             // What was streamed cannot be taken back, and an answer that misses its schema is asked
             // for again.
@@ -232,16 +232,13 @@ impl Plan {
     /// The tools that are deferred although the request does not ask for it, as a header and the log report them:
     /// how many of how many, and what finds them.
     pub(crate) fn deferred_tools(&self) -> Option<String> {
-        let Deferred {
-            deferred,
-            of,
-            search,
-        } = self.toolkit.deferred_automatically()?;
-        let search = match self.is_native() {
-            true => "provider",
-            false => search.as_str(),
+        let Deferred { count, of, search } = self.toolkit.deferred_automatically()?;
+        let search = if self.is_native() {
+            "provider"
+        } else {
+            search.as_str()
         };
-        Some(format!("{deferred} of {of}; {search}"))
+        Some(format!("{count} of {of}; {search}"))
     }
 
     /// Whether the model's provider has a search of its own.

@@ -49,15 +49,11 @@ impl ReasoningSeal {
         match reasoning.encrypted_content.as_deref().unwrap_or_default() {
             "" if reasoning.content.is_empty() => return None,
             "" => {}
-            // One that came from the client. What another haft server sealed is sealed once more.
-            encrypted if is_sealed(encrypted) => {
-                if self.keys.unseal(self.owner.as_str(), encrypted).is_ok() {
-                    return None;
-                }
-            }
+            // One that came from the client.
+            encrypted if self.is_ours(encrypted) => return None,
             // Adapters put their name and a colon in front; what a Responses backend encrypted has
-            // none.
-            encrypted if !encrypted.contains(':') => return None,
+            // none. What another haft server sealed is sealed once more.
+            encrypted if !encrypted.contains(':') && !is_sealed(encrypted) => return None,
             _ => {}
         }
         reasoning.id = None;
@@ -72,6 +68,10 @@ impl ReasoningSeal {
         sealed
             .inspect_err(|error| tracing::warn!(%error, "cannot seal a reasoning item"))
             .ok()
+    }
+
+    fn is_ours(&self, encrypted: &str) -> bool {
+        self.keys.unseal(self.owner.as_str(), encrypted).is_ok()
     }
 
     /// Restores what was sealed into an item that a client sent; `param` is the path of the item.

@@ -29,7 +29,7 @@ const STAGING: &str = ".restore";
 const CHUNK: usize = 64 * 1024;
 
 /// Whether a file of the data folder is part of a backup. Locks, files that are being written and what
-/// SQLite keeps beside its databases belong to a moment; the index is built again.
+/// `SQLite` keeps beside its databases belong to a moment; the index is built again.
 fn is_saved(path: &Path) -> bool {
     let name = path.to_string_lossy();
     let is_of = |database: &str| {

@@ -110,9 +110,9 @@ fn backup_under_load_is_restored_with_everything_acknowledged_and_its_pins() {
     assert_eq!(code, Some(0), "{out}{aside}");
     let during = acknowledged.lock().unwrap().len() - before.len();
     is_over.store(true, Ordering::Relaxed);
-    clients
-        .into_iter()
-        .for_each(|client| client.join().unwrap());
+    for client in clients {
+        client.join().unwrap();
+    }
     assert!(during > 0, "nothing was written during the backup");
     drop(running);
     let copy = folder.path().join("copy");

@@ -90,11 +90,11 @@ fn long_results_of_unstored_responses_are_on_no_disk_even_after_a_crash() {
     let (running, address) = serving(folder.path());
     let stream = until_second_call(&address, &body(json!({"store": false})));
     let (temporary, data) = (folder.path().join("tmp"), folder.path().join("haft-data"));
-    assert_eq!(revealing(&temporary), [String::new(); 0]);
-    assert_eq!(revealing(&data), [String::new(); 0]);
+    assert_eq!(revealing(&temporary), Vec::<String>::new());
+    assert_eq!(revealing(&data), Vec::<String>::new());
     running.kill();
-    assert_eq!(revealing(&temporary), [String::new(); 0]);
-    assert_eq!(revealing(&data), [String::new(); 0]);
+    assert_eq!(revealing(&temporary), Vec::<String>::new());
+    assert_eq!(revealing(&data), Vec::<String>::new());
     drop(stream);
 }
 
@@ -108,7 +108,7 @@ fn long_results_of_background_responses_are_in_the_data_folder_and_leftovers_are
     let stream = until_second_call(&address, &body(json!({"background": true})));
     assert!(!dead.exists(), "a leftover stays");
     let temporary = folder.path().join("tmp");
-    assert_eq!(revealing(&temporary), [String::new(); 0]);
+    assert_eq!(revealing(&temporary), Vec::<String>::new());
     let spilled = revealing(&folder.path().join("haft-data/spill"));
     assert_eq!(spilled.len(), 1, "{spilled:?}");
     drop(stream);

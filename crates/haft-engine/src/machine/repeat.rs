@@ -10,7 +10,8 @@
 use haft_catalog::Binding;
 use haft_catalog::prompt::READ_SECTION;
 use haft_core::{
-    FunctionCall, FunctionCallOutput, Item, ModelResponse, RawArguments, Role, ToolDefinition, cut,
+    FunctionCall, FunctionCallOutput, Item, ModelResponse, RawArguments, Role, ToolDefinition,
+    ToolName, cut,
 };
 
 use crate::calls::{as_tool_call, source_of};
@@ -185,7 +186,7 @@ impl Machine {
     /// How many equal results make a further call of a tool pointless; none if it is never left out.
     fn results_needed(&self, call: &FunctionCall, binding: &Binding) -> Option<usize> {
         let name = call.name.as_str();
-        let pick = self.tools.pick_tool().map(|pick| pick.as_str());
+        let pick = self.tools.pick_tool().map(ToolName::as_str);
         let is_own = self.tools.is_search(name)
             || pick == Some(name)
             || name == RECALL_TOOL

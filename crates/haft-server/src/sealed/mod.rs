@@ -85,7 +85,11 @@ impl SealingKeys {
 
     /// The ids of all keys, which are no secret: every sealed text names its key.
     pub(crate) fn ids(&self) -> Vec<String> {
-        let hex = |key: &SealingKey| key.id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = |key: &SealingKey| {
+            let digits = key.id.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+            let digits = digits.filter_map(|digit| char::from_digit(digit.into(), 16));
+            digits.collect()
+        };
         self.keys.iter().map(hex).collect()
     }
 

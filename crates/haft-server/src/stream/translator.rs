@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use haft_core::{
     CallOutput, ContentPart, FinishReason, Item, ItemKind, ItemStatus, Message, Role, ToolCall,
+    ToolProgress,
 };
 use haft_engine::EventKind;
 use serde::{Deserialize, Serialize};
@@ -270,7 +271,7 @@ impl Translator {
                 }
             }
             EventKind::ToolLoaded { tool_name, call_id } => {
-                self.loaded_by_call(&tool_name, &call_id)
+                self.loaded_by_call(&tool_name, &call_id);
             }
             EventKind::ToolsFound {
                 call_id,
@@ -305,21 +306,24 @@ impl Translator {
                 call_id, arguments, ..
             } => self.ask(&call_id, &arguments),
             EventKind::ItemAdded { item, .. } => self.item_added(item),
-            EventKind::ToolProgress { call_id, progress } => {
-                if let Some(running) = self.running.get(&call_id)
-                    && self.translation.has_vendor_events
-                {
-                    let event = json!({
-                        "item_id": running.place.item_id,
-                        "output_index": running.place.output_index,
-                        "progress": progress,
-                    });
-                    self.writer.write("haft:tool_progress", &event);
-                }
-            }
+            EventKind::ToolProgress { call_id, progress } => self.progress(&call_id, &progress),
             _ => {}
         }
         self.writer.take()
+    }
+
+    /// Passes on what a running call reports, to clients that asked for such events.
+    fn progress(&mut self, call_id: &str, progress: &ToolProgress) {
+        if let Some(running) = self.running.get(call_id)
+            && self.translation.has_vendor_events
+        {
+            let event = json!({
+                "item_id": running.place.item_id,
+                "output_index": running.place.output_index,
+                "progress": progress,
+            });
+            self.writer.write("haft:tool_progress", &event);
+        }
     }
 
     /// Whether the client asked for anything that items of this kind come of.

@@ -113,7 +113,7 @@ pub(crate) struct Ingredients<'r> {
 /// Tools that are deferred although the request does not ask for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Deferred {
-    pub(crate) deferred: usize,
+    pub(crate) count: usize,
     /// How many tools the request has in all.
     pub(crate) of: usize,
     /// The tool that finds them.
@@ -303,9 +303,9 @@ impl Toolkit {
     /// defers nothing.
     pub(crate) fn deferred_automatically(&self) -> Option<Deferred> {
         self.unsaid.as_ref()?;
-        let deferred = self.held_at_first().len();
-        (deferred > 0).then(|| Deferred {
-            deferred,
+        let count = self.held_at_first().len();
+        (count > 0).then(|| Deferred {
+            count,
             of: self.binding.len(),
             search: self.search_name.clone(),
         })

@@ -50,6 +50,14 @@ pub(crate) struct CreateRequest {
     pub(crate) ignored: Vec<String>,
 }
 
+impl CreateRequest {
+    /// Whether it asks for a summary of the reasoning.
+    pub(crate) fn asks_for_summary(&self) -> bool {
+        let reasoning = self.reasoning.as_ref();
+        reasoning.is_some_and(|reasoning| reasoning.summary.is_some())
+    }
+}
+
 /// Fields as the client wrote them, or their defaults: `0` stays `0`, `0.0` stays `0.0`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RequestEcho {

@@ -240,7 +240,8 @@ async fn bad_requests_are_refused_by_status_type_code_and_place() {
     assert_eq!(model.received().len(), 0);
 }
 
-/// What failures of the model are told as.
+/// Failures of the model, and how the server reports each.
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn failures() -> Vec<(
     ModelError,
     u16,

@@ -70,7 +70,7 @@ impl Drop for Upstream {
 async fn serve_one(mut stream: TcpStream, answer: &str) -> Value {
     let mut bytes = Vec::new();
     let body = loop {
-        let mut piece = [0; 16 * 1024];
+        let mut piece = vec![0; 16 * 1024];
         let read = stream.read(&mut piece).await.unwrap();
         assert!(read > 0, "the request breaks off");
         bytes.extend_from_slice(&piece[..read]);
@@ -158,7 +158,7 @@ fn code_interpreter() -> Told {
     (added, done, events)
 }
 
-fn message(text: &str, annotations: Value) -> Told {
+fn message(text: &str, annotations: &Value) -> Told {
     let part =
         json!({"type": "output_text", "text": text, "annotations": annotations, "logprobs": []});
     let done = json!({"type": "message", "id": format!("msg_{}", text.len()), "status": "completed",
@@ -200,8 +200,8 @@ async fn tools_of_the_provider_work_beside_those_of_this_server() {
         "start_index": 0, "end_index": 5}]);
     let upstream = Upstream::start([
         answer([web_search(), call("echo", r#"{"text":"a"}"#)]),
-        answer([code_interpreter(), message("Bergen", cited.clone())]),
-        answer([message("again", json!([]))]),
+        answer([code_interpreter(), message("Bergen", &cited)]),
+        answer([message("again", &json!([]))]),
     ])
     .await;
     let (tool, runs) = echo("echo");
@@ -292,8 +292,8 @@ async fn tools_of_the_provider_work_beside_those_of_this_server() {
 #[tokio::test]
 async fn plain_answers_hold_the_items_and_a_stateless_client_sends_them_back() {
     let upstream = Upstream::start([
-        answer([web_search(), message("Bergen", json!([]))]),
-        answer([message("again", json!([]))]),
+        answer([web_search(), message("Bergen", &json!([]))]),
+        answer([message("again", &json!([]))]),
     ])
     .await;
     let served = setup(&upstream).serve().await;
@@ -340,7 +340,7 @@ async fn calls_that_the_client_executes_end_the_turn_and_wait_for_their_outputs(
             call("echo", r#"{"text":"a"}"#),
             (begun, patch.clone(), diff),
         ]),
-        answer([message("done", json!([]))]),
+        answer([message("done", &json!([]))]),
     ])
     .await;
     let (tool, runs) = echo("echo");
@@ -397,9 +397,9 @@ async fn a_hosted_shell_answers_its_own_calls() {
         answer([
             whole(shell_call("ls")),
             whole(output),
-            message("one file", json!([])),
+            message("one file", &json!([])),
         ]),
-        answer([message("again", json!([]))]),
+        answer([message("again", &json!([]))]),
     ])
     .await;
     let served = setup(&upstream).serve().await;
@@ -431,7 +431,7 @@ async fn custom_tools_and_namespaces_keep_their_form() {
         "namespace": "crm", "name": "find", "arguments": "{}"});
     let upstream = Upstream::start([
         answer([(begun, custom, deltas.to_vec()), whole(namespaced)]),
-        answer([message("done", json!([]))]),
+        answer([message("done", &json!([]))]),
     ])
     .await;
     let served = setup(&upstream).serve().await;
@@ -495,8 +495,8 @@ async fn custom_tools_and_namespaces_keep_their_form() {
 #[tokio::test]
 async fn lists_of_allowed_tools_name_those_of_the_provider() {
     let upstream = Upstream::start([
-        answer([message("a", json!([]))]),
-        answer([message("b", json!([]))]),
+        answer([message("a", &json!([]))]),
+        answer([message("b", &json!([]))]),
     ])
     .await;
     let served = setup(&upstream).serve().await;
@@ -522,7 +522,7 @@ async fn lists_of_allowed_tools_name_those_of_the_provider() {
 
 #[tokio::test]
 async fn a_backend_without_the_ability_behaves_as_before() {
-    let upstream = Upstream::start([answer([web_search(), message("a", json!([]))])]).await;
+    let upstream = Upstream::start([answer([web_search(), message("a", &json!([]))])]).await;
     let mut setup = Setup::of(upstream.model());
     setup.options.unsupported_tools = UnsupportedTools::WebSearch;
     let served = setup.serve().await;
@@ -549,7 +549,7 @@ async fn a_backend_without_the_ability_behaves_as_before() {
 
 #[tokio::test]
 async fn a_pool_passes_on_only_what_all_of_it_take() {
-    let near = Upstream::start([answer([message("a", json!([]))])]).await;
+    let near = Upstream::start([answer([message("a", &json!([]))])]).await;
     let far = Upstream::start([]).await;
     let member = |name: &str, model: OpenAiResponses| {
         let model: Arc<dyn haft_core::Model> = Arc::new(model);
@@ -578,7 +578,7 @@ async fn a_pool_passes_on_only_what_all_of_it_take() {
 
 #[tokio::test]
 async fn private_addresses_never_reach_the_provider() {
-    let upstream = Upstream::start([answer([message("a", json!([]))])]).await;
+    let upstream = Upstream::start([answer([message("a", &json!([]))])]).await;
     let served = setup(&upstream).serve().await;
     let asking = |url: &str| {
         json!({"input": [{"role": "user", "content": [
@@ -603,7 +603,7 @@ async fn private_addresses_never_reach_the_provider() {
     let sent = &upstream.request(0)["input"][0]["content"][0];
     assert_eq!(sent["file_url"], "https://example.com/a.pdf");
 
-    let upstream = Upstream::start([answer([message("a", json!([]))])]).await;
+    let upstream = Upstream::start([answer([message("a", &json!([]))])]).await;
     let served = setup(&upstream)
         .options(|options| options.content_hosts = vec!["https://10.0.0.1".into()])
         .serve()

@@ -105,12 +105,10 @@ impl DatabaseFile {
         };
         verify_name(&self.path, id)?;
         for (path, known) in &self.beside {
-            match known.get() {
-                Some(id) => verify_name(path, *id)?,
-                None => {
-                    let found = fs::metadata(path).ok().as_ref().and_then(id_of);
-                    found.map(|id| known.get_or_init(|| id));
-                }
+            if let Some(id) = known.get() {
+                verify_name(path, *id)?;
+            } else if let Some(id) = fs::metadata(path).ok().as_ref().and_then(id_of) {
+                known.get_or_init(|| id);
             }
         }
         Ok(())

@@ -44,10 +44,13 @@ pub(super) fn tool_list(
     format!("[{}]", list.join(",")).into()
 }
 
+/// A namespace as the request declared it, and its tools.
+type Namespace = (Arc<Map<String, Value>>, Vec<Value>);
+
 /// Adds the tools of a request, those in a row that are in one namespace as one entry. What is loaded later comes
 /// at the end, so that the entries before it stay as they are.
 fn add_native(tools: &RenderedTools, provider: &ProviderOptions, list: &mut Vec<String>) {
-    let mut open: Option<(Arc<Map<String, Value>>, Vec<Value>)> = None;
+    let mut open: Option<Namespace> = None;
     for tool in tools.tools() {
         let form = provider.forms.get(tool.name());
         let namespace = form.and_then(|form| form.namespace.clone());
@@ -66,7 +69,7 @@ fn add_native(tools: &RenderedTools, provider: &ProviderOptions, list: &mut Vec<
     list.extend(open.map(namespace_json));
 }
 
-fn namespace_json((declared, tools): (Arc<Map<String, Value>>, Vec<Value>)) -> String {
+fn namespace_json((declared, tools): Namespace) -> String {
     let mut json = Map::clone(&declared);
     json.insert("tools".into(), tools.into());
     Value::Object(json).to_string()

@@ -129,8 +129,8 @@ impl OpenItem {
                 reasoning.summary(*part, text, &self.place, writer);
             }
             (Body::Call(call), Piece::Arguments(text)) => call.add(text, &self.place, writer),
-            (Body::Provider(item), Piece::Provider(event)) => {
-                item.event(event, &self.place, writer);
+            (Body::Provider(_), Piece::Provider(event)) => {
+                OpenProvider::event(event, &self.place, writer);
             }
             _ => {}
         }

@@ -28,7 +28,7 @@ impl OpenProvider {
     }
 
     /// An event of the provider about the item.
-    pub(super) fn event(&self, event: &Map<String, Value>, place: &Place, writer: &mut Writer) {
+    pub(super) fn event(event: &Map<String, Value>, place: &Place, writer: &mut Writer) {
         let kind = event.get("type").and_then(Value::as_str);
         let Some(kind) = kind.filter(|kind| is_event_name(kind)) else {
             return;
@@ -48,17 +48,16 @@ impl OpenProvider {
         cut: ItemStatus,
         place: &Place,
     ) -> Map<String, Value> {
-        let mut json = match item {
-            Some(Item::Other(members)) => members.clone(),
-            _ => {
-                let mut json = self.announced;
-                let status = match cut {
-                    ItemStatus::Incomplete => "incomplete",
-                    ItemStatus::InProgress | ItemStatus::Completed => "failed",
-                };
-                json.insert("status".into(), status.into());
-                json
-            }
+        let mut json = if let Some(Item::Other(members)) = item {
+            members.clone()
+        } else {
+            let mut json = self.announced;
+            let status = match cut {
+                ItemStatus::Incomplete => "incomplete",
+                ItemStatus::InProgress | ItemStatus::Completed => "failed",
+            };
+            json.insert("status".into(), status.into());
+            json
         };
         let own = json.get("id").and_then(Value::as_str).unwrap_or_default();
         if own != place.item_id {
