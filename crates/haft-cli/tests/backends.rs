@@ -250,7 +250,7 @@ fn requests_choose_by_name_and_another_answers_for_one_that_fails() {
     let listed = request(&address, "GET", "/v1/models", "");
     let names: Vec<_> = listed.body["data"].as_array().unwrap().iter().collect();
     let names: Vec<_> = names.iter().map(|it| it["id"].as_str().unwrap()).collect();
-    assert_eq!(names, ["near", "far"]);
+    assert_eq!(names, ["near", "main", "quick", "far"]);
     for model in [
         None,
         Some("near"),

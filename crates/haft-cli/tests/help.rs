@@ -133,7 +133,7 @@ fn completed(folder: &std::path::Path, words: &[&str]) -> Vec<String> {
 #[test]
 fn bash_completes_commands_and_flags() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(completed(folder.path(), &["haft", "res"]), ["responses"]);
+    assert_eq!(completed(folder.path(), &["haft", "resp"]), ["responses"]);
     let commands = completed(folder.path(), &["haft", "responses", "sh"]);
     assert_eq!(commands, ["show"]);
     assert_eq!(

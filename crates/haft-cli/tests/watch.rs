@@ -274,7 +274,8 @@ fn data_that_does_not_fit_is_refused_before_anything_is_acknowledged() {
     std::fs::write(&database, "").unwrap();
     assert!(refused(folder.path(), 2).contains("is empty, although it held data"));
     std::fs::write(&database, &whole[..whole.len() / 2]).unwrap();
-    assert!(refused(folder.path(), 1).contains("is damaged"));
+    let message = refused(folder.path(), 1);
+    assert!(message.contains("is damaged"), "{message}");
     std::fs::remove_file(&database).unwrap();
     assert!(refused(folder.path(), 2).contains("is missing"));
     std::fs::write(&database, &whole).unwrap();

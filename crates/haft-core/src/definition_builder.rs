@@ -126,6 +126,12 @@ impl ToolDefinitionBuilder {
         self
     }
 
+    /// Its result changes by itself, so equal calls in a row are meant.
+    pub fn polling(mut self) -> Self {
+        self.annotations.polling = true;
+        self
+    }
+
     /// It reaches out of this system.
     pub fn open_world(mut self) -> Self {
         self.annotations.open_world = true;

@@ -71,6 +71,7 @@ pub fn clock_with(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Hoste
         .tags(["time", "date"])
         .read_only()
         .idempotent()
+        .polling()
         .example(
             json!({"timezone": "Asia/Tokyo"}),
             Some(json!({

@@ -134,6 +134,8 @@ async fn a_change_of_a_server_is_told_to_clients_of_both_eras() {
     }
     modern.close().await;
 
+    // Another data folder: a remembered list with `alpha__extra_0` would be shown until alpha's own is final.
+    let folder = self::folder(&two());
     let mut legacy = LineClient::of_haft(folder.path(), &["--mode", "passthrough"], json!({}));
     let before = legacy.names();
     // That servers were heard of for the first time is told as well, a moment later.

@@ -437,8 +437,17 @@ fn only_permitted(body: &Value, events: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-/// A search stands in front of what it found, and what was found is all that can be called of what is held
-/// back.
+/// Whether the arguments of a call fit the schema that all tools here have.
+fn has_valid_arguments(call: &Value) -> bool {
+    let Some(arguments) = call["arguments"].as_str() else {
+        return call["input"].is_string();
+    };
+    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+    arguments.is_object() && (arguments["text"].is_null() || arguments["text"].is_string())
+}
+
+/// A search is followed by what it found, and a deferred tool is called only if it was found or the call's
+/// arguments are valid, which loads it.
 fn only_found(is_said: bool, events: &[Value]) -> Result<(), String> {
     let Some(last) = events.last() else {
         return Ok(());
@@ -461,7 +470,8 @@ fn only_found(is_said: bool, events: &[Value]) -> Result<(), String> {
             "tool_search_output" => found.push_str(&item["tools"].to_string()),
             "function_call" | "custom_tool_call" | "mcp_call" if is_said => {
                 let is_offered = item["name"] == "look" && item["namespace"].is_null();
-                if !is_offered && !found.contains(&item["name"].to_string()) {
+                let is_found = found.contains(&item["name"].to_string());
+                if !is_offered && !is_found && !has_valid_arguments(item) {
                     return Err(format!("nobody found this: {item}"));
                 }
             }
