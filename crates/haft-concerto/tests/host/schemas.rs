@@ -79,17 +79,18 @@ async fn three_validations_are_enough_and_nothing_is_remembered() {
 }
 
 #[tokio::test]
-async fn retries_of_a_schema_count_into_the_same_rounds() {
+async fn a_call_in_place_of_the_corrected_answer_is_a_failed_validation() {
     let take = |n: u32| call("T__take", json!({"n": n}));
-    let mut steps: Vec<_> = (0..9).map(take).collect();
-    steps.push(say("no json").forever());
+    let mut steps: Vec<_> = (0..6).map(take).collect();
+    steps.push(say("no json"));
+    steps.extend((6..8).map(take));
     let server = provider(steps).await;
     let printed = run(&server, TICKET).await;
-    assert_eq!(
-        printed,
-        "[emit:error] model 'M' reached the tool round limit (10)\n"
+    assert!(
+        printed.starts_with("[emit:error] schema validation failed after 3 attempts:"),
+        "{printed}"
     );
-    assert_eq!(bodies(&server).len(), 12);
+    assert_eq!(bodies(&server).len(), 9);
 }
 
 #[tokio::test]

@@ -106,6 +106,10 @@ impl Claim {
                 if is_empty && (had_database || has_log) {
                     return Err(OpenError::Emptied { path });
                 }
+                if !has_log && file.is_truncated() {
+                    let reason = "the file is shorter than its header says".to_owned();
+                    return Err(OpenError::Damaged { path, reason });
+                }
                 file
             }
             None if had_database => return Err(OpenError::Missing { path }),

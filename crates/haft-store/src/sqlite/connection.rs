@@ -84,5 +84,7 @@ fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_size_limit", WAL_BYTES)?;
     // What is deleted is overwritten.
     connection.pragma_update(None, "secure_delete", true)?;
-    Ok(())
+    // A process that was killed while it moved the log into the file may have left a header that counts pages
+    // which only the log has. Until they are moved, the file looks truncated.
+    connection.pragma(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()))
 }

@@ -114,34 +114,48 @@ impl DatabaseFile {
         Ok(())
     }
 
-    #[cfg(unix)]
     fn verify_length(&self) -> Result<(), String> {
-        use std::os::unix::fs::FileExt as _;
         let path = self.path.display();
-        let unreadable = |error: io::Error| format!("`{path}` cannot be read: {error}");
-        let bytes = self.file.metadata().map_err(unreadable)?.len();
+        match self.header_bytes() {
+            Ok(None) => Err(format!("`{path}` was emptied or overwritten")),
+            Ok(Some(bytes)) if bytes > self.bytes() => Err(format!("`{path}` was truncated")),
+            Ok(Some(_)) => Ok(()),
+            Err(error) => Err(format!("`{path}` cannot be read: {error}")),
+        }
+    }
+
+    /// Whether the file is a database and shorter than its header says. That is damage only where no log is
+    /// beside it: a process that was killed while it moved the log into the file leaves the same.
+    pub(super) fn is_truncated(&self) -> bool {
+        matches!(self.header_bytes(), Ok(Some(bytes)) if bytes > self.bytes())
+    }
+
+    fn bytes(&self) -> u64 {
+        self.file.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    /// The length that the header states; none if the file is no database.
+    #[cfg(unix)]
+    fn header_bytes(&self) -> io::Result<Option<u64>> {
+        use std::os::unix::fs::FileExt as _;
         let mut header = [0; HEADER_BYTES];
-        let is_whole = self.file.read_exact_at(&mut header, 0).is_ok();
-        if !is_whole || !header.starts_with(MAGIC) {
-            return Err(format!(
-                "`{path}` was emptied or overwritten while it was in use"
-            ));
+        match self.file.read_exact_at(&mut header, 0) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            read => read?,
         }
         let page_bytes = match u16::from_be_bytes([header[16], header[17]]) {
             1 => 0x1_0000,
             bytes => u64::from(bytes),
         };
         let pages = u32::from_be_bytes([header[28], header[29], header[30], header[31]]);
-        if bytes < page_bytes * u64::from(pages) {
-            return Err(format!("`{path}` was truncated while it was in use"));
-        }
-        Ok(())
+        let is_database = header.starts_with(MAGIC);
+        Ok(is_database.then(|| page_bytes * u64::from(pages)))
     }
 
     #[cfg(not(unix))]
     #[allow(clippy::unnecessary_wraps, reason = "as on other systems")]
-    fn verify_length(&self) -> Result<(), String> {
-        Ok(())
+    fn header_bytes(&self) -> io::Result<Option<u64>> {
+        Ok(Some(0))
     }
 
     /// SQLite is about to close the file: what it removes is not lost.
