@@ -85,7 +85,6 @@ def test_a_command_is_executed_and_its_output_reaches_the_model(codex, backend):
 
 
 @pytest.mark.covers("reasoning")
-@pytest.mark.xfail(reason="reasoning is returned to a chat backend only where the client keeps all members of the item")
 def test_reasoning_is_sent_back_between_tool_turns(codex, backend):
     backend.call(("call_a", "exec_command", {"cmd": "true"}), reasoning=["Run ", "it."])
     backend.say("Done.")

@@ -79,7 +79,6 @@ def test_a_command_is_executed_and_its_output_reaches_the_model(run_of_opencode)
 
 
 @pytest.mark.covers("reasoning")
-@pytest.mark.xfail(reason="reasoning is returned to a chat backend only where the client keeps all members of the item")
 def test_reasoning_is_sent_back_between_tool_turns(run_of_opencode):
     _, _, messages = run_of_opencode
     assert messages[-2].get("reasoning_content") == "Run it."

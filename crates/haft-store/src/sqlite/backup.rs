@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// let server = SqliteStore::open(&path)?;
 /// let version = copy_database(&path, &copy)?;
 /// assert_eq!(check_database(&copy)?, version);
-/// # Ok::<(), haft_store::OpenError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn copy_database(from: &Path, to: &Path) -> Result<i64, OpenError> {
     let from = Claim::none_on(from)?;

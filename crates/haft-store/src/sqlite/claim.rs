@@ -28,7 +28,7 @@ const MARK: &[u8] = b"a database was made beside this file\n";
 /// assert!(matches!(SqliteStore::open(&path), Err(OpenError::InUse { .. })));
 /// drop(lock);
 /// assert!(SqliteStore::open(&path).is_ok());
-/// # Ok::<(), OpenError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct DatabaseLock {
