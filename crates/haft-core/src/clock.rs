@@ -37,7 +37,7 @@ pub struct ClockReading {
     pub settled: i64,
 }
 
-/// The clock as a state machine: it is told both times.
+/// The clock as a state machine: each observation passes in both times.
 #[derive(Debug, Clone)]
 struct Clock {
     /// When both were last in step.
@@ -103,7 +103,7 @@ fn wall() -> i64 {
     })
 }
 
-/// The time of day, and what the clock has done since the last time somebody asked by this.
+/// The time of day, and what the clock has done since the last observation.
 ///
 /// ```
 /// let (reading, _) = haft_core::observe_clock();
@@ -128,7 +128,7 @@ pub fn settled_now() -> i64 {
     read().settled
 }
 
-/// Both readings; what the clock has done is left for whoever observes it.
+/// Both readings; what the clock has done stays pending for the next observation.
 fn read() -> ClockReading {
     let monotonic = START.get_or_init(Instant::now).elapsed();
     let wall = wall();
