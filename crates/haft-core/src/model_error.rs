@@ -41,11 +41,7 @@ impl ModelErrorKind {
     pub fn is_retryable(self) -> bool {
         matches!(
             self,
-            Self::RateLimit
-                | Self::QuotaExhausted
-                | Self::Timeout
-                | Self::ServerError
-                | Self::Unreachable
+            Self::RateLimit | Self::Timeout | Self::ServerError | Self::Unreachable
         )
     }
 }

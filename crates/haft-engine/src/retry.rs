@@ -172,10 +172,11 @@ mod tests {
             let error = ModelError::new(kind, "x");
             Backoff::default().delay(&failed(&error, 1, 0.0)).is_some()
         };
-        for kind in [RateLimit, QuotaExhausted, Timeout, ServerError, Unreachable] {
+        for kind in [RateLimit, Timeout, ServerError, Unreachable] {
             assert!(tried_again(kind), "{kind:?}");
         }
         for kind in [
+            QuotaExhausted,
             Unauthorized,
             NotFound,
             ContextLength,

@@ -47,8 +47,8 @@ fn check_tools(tools: &[Value], hosts: &HostRules) -> Result<(), ApiError> {
 
 fn refused(param: &str) -> ApiError {
     let message = format!(
-        "`{param}` must be a `data:` URL or a public `http:` or `https:` address; other addresses are refused \
-         unless the operator lists the origin in `[server] content_hosts`"
+        "`{param}` is not an allowed address: send a `data:` URL or a public `http:` or `https:` address; the \
+         operator of this server allows other hosts in `[server] content_hosts`"
     );
     ApiError::new(ErrorCode::InvalidValue, message).at(param)
 }

@@ -117,7 +117,7 @@ pub(crate) fn is_final(error: &ModelError) -> bool {
     let is_too_late = error
         .retry_after
         .is_some_and(|wait| wait > LONGEST_CLIENT_WAIT);
-    !error.kind.is_retryable() || error.kind == ModelErrorKind::QuotaExhausted || is_too_late
+    !error.kind.is_retryable() || is_too_late
 }
 
 /// A text without the addresses in it.

@@ -107,7 +107,7 @@ fn revoke(file: &KeyFile, which: &str) -> Result<(), Box<dyn Error>> {
     } else {
         writeln!(
             out,
-            "revoked `{name}` ({}) of the tenant `{}`: new requests with it are refused",
+            "revoked `{name}` ({}) of the tenant `{}`: new requests with it are refused, open streams end",
             key.id, key.tenant
         )?;
     }

@@ -197,6 +197,7 @@ impl Fault {
             | Self::UnknownModel
             | Self::UnknownPath
             | Self::TooLong
+            | Self::QuotaUsedUp
             | Self::Refused
             | Self::NoToolParser => 1,
             _ => 2,

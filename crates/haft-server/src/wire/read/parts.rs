@@ -134,10 +134,14 @@ pub(crate) const IMAGE_DETAILS: Word = Word(&["auto", "low", "high", "original"]
 /// Where an image is, or the image itself.
 pub(crate) fn image_url(value: Value, path: &str) -> Read<String> {
     let url = TextUpTo(MAX_IMAGE_URL).read(value, path)?;
-    if !starts_with(&url, "https://") && !starts_with(&url, "data:") {
+    // Which hosts are allowed is decided later, by `content_hosts`.
+    if !["https://", "http://", "data:"]
+        .iter()
+        .any(|scheme| starts_with(&url, scheme))
+    {
         return Err(invalid(
             path,
-            format!("`{path}` must be an `https:` address or a `data:` URL with the image in it"),
+            format!("`{path}` must be an `http:` or `https:` URL, or a `data:` URL with the image"),
         ));
     }
     Ok(url)
