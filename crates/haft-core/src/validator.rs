@@ -40,13 +40,6 @@ pub trait Validator: Send + Sync + 'static {
 
     /// All errors (at most 32 are of use); none means valid.
     fn validate(&self, arguments: &Value) -> Vec<ValidationError>;
-
-    /// Whether validating a value with so many bytes of JSON may take longer than a few milliseconds. An
-    /// async caller then validates on a blocking thread.
-    fn may_be_slow(&self, bytes: usize) -> bool {
-        let _ = bytes;
-        false
-    }
 }
 
 impl fmt::Debug for dyn Validator {

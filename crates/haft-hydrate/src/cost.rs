@@ -191,6 +191,15 @@ pub(crate) fn can_explode(root: &Value, in_place: InPlace) -> bool {
     false
 }
 
+/// How many values a JSON value consists of, itself included.
+pub(crate) fn node_count(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(node_count).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(node_count).sum::<usize>(),
+        _ => 1,
+    }
+}
+
 /// How many bytes of text a value holds, names of members included.
 pub(crate) fn text_bytes(value: &Value) -> usize {
     match value {

@@ -6,9 +6,10 @@ use haft_core::{SchemaError, ValidationError, Validator, ValidatorFactory, caugh
 use jsonschema::PatternOptions;
 use serde_json::Value;
 
-use crate::cost::{Cost, Patterns, can_explode, count, text_bytes};
+use crate::cost::{Cost, Patterns, can_explode, count, node_count, text_bytes};
 use crate::explain::explain;
 use crate::in_place::measure;
+use crate::offload::offload;
 use crate::pattern::{BACKTRACK_LIMIT, PATTERN_BYTES, TooCostly};
 
 /// What a verdict on one call may cost, in visits of a schema: some ten milliseconds.
@@ -16,6 +17,12 @@ const MAX_VERDICT_COST: u64 = 1_000_000;
 
 /// What the list of its errors may cost.
 const MAX_EXPLANATION_COST: u64 = 50_000;
+
+/// Patterns that take longer than this to compile, in microseconds, are compiled off the async runtime.
+const SLOW_COMPILE: u64 = 2_000;
+
+/// A validation that can visit more pairs of schema and value than this runs off the async runtime.
+const QUICK_PAIRS: usize = 50_000;
 
 /// The keyword of a value that costs too much to validate.
 pub(crate) const TOO_COSTLY: &str = "cost";
@@ -167,7 +174,13 @@ fn compile(
     let patterns = Patterns::of(schema)?;
     let options = configure(options(&patterns));
     // A schema is foreign input: what makes the library panic must not take the process along.
-    let validator = caught(|| options.build(schema))
+    let build = || caught(|| options.build(schema));
+    let built = if patterns.compile_cost() > SLOW_COMPILE {
+        offload(build)
+    } else {
+        build()
+    };
+    let validator = built
         .map_err(|panic| SchemaError {
             reason: format!("the validator cannot digest it: {panic}"),
         })?
@@ -178,6 +191,7 @@ fn compile(
         validator,
         can_explode: can_explode(schema, in_place),
         patterns,
+        schema_nodes: node_count(schema),
         schema: schema.clone(),
     }))
 }
@@ -197,9 +211,22 @@ struct JsonSchemaValidator {
     patterns: Patterns,
     /// Whether values must be counted before they are validated, whatever they are.
     can_explode: bool,
+    schema_nodes: usize,
 }
 
 impl JsonSchemaValidator {
+    /// Runs a validation of `arguments`, off the async runtime where it may be slow.
+    fn run<T>(&self, arguments: &Value, validation: impl FnOnce() -> T) -> T {
+        let may_be_slow = self.patterns.can_be_slow(text_bytes(arguments))
+            || (self.can_explode
+                && self.schema_nodes.saturating_mul(node_count(arguments)) > QUICK_PAIRS);
+        if may_be_slow {
+            offload(validation)
+        } else {
+            validation()
+        }
+    }
+
     /// Refuses a value whose validation costs too much.
     fn check_cost(&self, arguments: &Value) -> Result<(), TooCostly> {
         if !self.can_explode && !self.patterns.can_be_slow(text_bytes(arguments)) {
@@ -219,10 +246,18 @@ impl JsonSchemaValidator {
 
 impl Validator for JsonSchemaValidator {
     fn is_valid(&self, arguments: &Value) -> bool {
-        self.check_cost(arguments).is_ok() && self.validator.is_valid(arguments)
+        self.run(arguments, || {
+            self.check_cost(arguments).is_ok() && self.validator.is_valid(arguments)
+        })
     }
 
     fn validate(&self, arguments: &Value) -> Vec<ValidationError> {
+        self.run(arguments, || self.errors(arguments))
+    }
+}
+
+impl JsonSchemaValidator {
+    fn errors(&self, arguments: &Value) -> Vec<ValidationError> {
         if let Err(reason) = self.check_cost(arguments) {
             return vec![ValidationError::new(
                 "",
@@ -253,9 +288,5 @@ impl Validator for JsonSchemaValidator {
                 "the arguments do not fit the schema",
             )]
         }
-    }
-
-    fn may_be_slow(&self, bytes: usize) -> bool {
-        self.can_explode || self.patterns.can_be_slow(bytes)
     }
 }

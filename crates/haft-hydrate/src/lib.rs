@@ -16,6 +16,7 @@ mod explain;
 mod hydrator;
 mod in_place;
 mod json_schema;
+mod offload;
 mod parse;
 mod pattern;
 mod pipeline;

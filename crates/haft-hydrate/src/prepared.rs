@@ -164,20 +164,6 @@ impl PreparedTool {
         Some(compiled.clone())
     }
 
-    /// Whether validating arguments of so many bytes may take longer than a few milliseconds: by its
-    /// schema, or because that is not compiled yet.
-    pub fn may_be_slow(&self, bytes: usize) -> bool {
-        match &self.check {
-            Check::Nothing => false,
-            Check::Attached(validator) => validator.may_be_slow(bytes),
-            Check::Compiled(slot, _) => match slot.get() {
-                Some(Ok(validator)) => validator.may_be_slow(bytes),
-                Some(Err(_)) => false,
-                None => true,
-            },
-        }
-    }
-
     /// How provenance names its validator: a factory's own name only for what the factory made.
     pub(crate) fn validator_identity(&self) -> (String, Option<String>) {
         let owned = |text: Option<&str>| text.map(str::to_owned);

@@ -266,3 +266,39 @@ fn a_long_enum_does_not_meet_a_long_list() {
     let (valid, _) = verdict(&schema, &json!([{"v": 7}]));
     assert!(valid);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_slow_validation_does_not_block_the_runtime() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    const WAITING: u8 = 0;
+    const VALIDATING: u8 = 1;
+    const DONE: u8 = 2;
+    let phase = Arc::new(AtomicU8::new(WAITING));
+    let validation = tokio::spawn({
+        let phase = Arc::clone(&phase);
+        async move {
+            let schema =
+                json!({"type": "array", "items": {"pattern": "^(?:[a-z]{1,40}[0-9]?){1,20}$"}});
+            let value = json!(vec!["abcdefghij".repeat(20); 40]);
+            let validator = JsonSchemaFactory.compile(&schema).expect("compiles");
+            phase.store(VALIDATING, Ordering::SeqCst);
+            let errors = validator.validate(&value);
+            phase.store(DONE, Ordering::SeqCst);
+            errors
+        }
+    });
+    // On the only worker of the runtime: it can see the validation under way only if that moved off the worker.
+    let observer = tokio::spawn(async move {
+        loop {
+            match phase.load(Ordering::SeqCst) {
+                VALIDATING => return true,
+                DONE => return false,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    });
+    validation.await.expect("the validation ends");
+    assert!(observer.await.expect("the observer ends"));
+}
