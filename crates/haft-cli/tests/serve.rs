@@ -5,12 +5,15 @@
 mod support;
 
 use std::fs;
-use std::net::TcpListener;
-use std::process::{Command, Output};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
+use serde_json::json;
 #[cfg(unix)]
 use support::Running;
-use support::haft;
+use support::{haft, scripted};
 
 /// What a command says that fails with this code and prints nothing.
 fn refused(command: &mut Command, code: i32) -> String {
@@ -303,4 +306,41 @@ fn folders_that_may_be_searched_make_a_tool() {
         .find(|line| line.starts_with("  tools"))
         .unwrap();
     assert!(tools.contains("haft:search_files"), "{tools}");
+}
+
+#[cfg(unix)]
+#[test]
+fn sigterm_ends_a_server_that_is_blocked_by_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps = [json!({"text": "hello", "repeat": "forever"})];
+    scripted(folder.path(), "[server]\nstop_wait = \"1s\"", &steps);
+    let mut command = haft(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    command.env("HAFT_LOG", "trace");
+    // The pipe of the log is never read: when it is full, every thread that logs is blocked.
+    let (mut running, lines) = Running::start_logging_to(Stdio::piped(), command);
+    let address = lines[0].strip_prefix("listening on http://").unwrap();
+    let is_blocked = || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(3)))
+            .unwrap();
+        let body = r#"{"input": "hi"}"#;
+        write!(
+            stream,
+            "POST /v1/responses HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        stream.read_to_end(&mut Vec::new()).is_err()
+    };
+    assert!((0..5_000).any(|_| is_blocked()), "the log never fills up");
+    running.signal("TERM");
+    for _ in 0..600 {
+        if running.0.try_wait().unwrap().is_some() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("the server is still running");
 }

@@ -174,13 +174,13 @@ fn compile(
     let patterns = Patterns::of(schema)?;
     let options = configure(options(&patterns));
     // A schema is foreign input: what makes the library panic must not take the process along.
-    let build = || caught(|| options.build(schema));
-    let built = if patterns.compile_cost() > SLOW_COMPILE {
-        offload(build)
+    let compile = || caught(|| options.build(schema));
+    let compiled = if patterns.compile_cost() > SLOW_COMPILE {
+        offload(compile)
     } else {
-        build()
+        compile()
     };
-    let validator = built
+    let validator = compiled
         .map_err(|panic| SchemaError {
             reason: format!("the validator cannot digest it: {panic}"),
         })?

@@ -9,7 +9,9 @@ use haft_mcp::{HostRules, Pool};
 
 pub(crate) use crate::conversation_locks::{ConversationLock, ConversationLocks};
 
-use crate::access::{BodyBudget, Keyring, Pass, RunLine, RunPermit};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::access::{Keyring, MemoryBudget, Pass, RunLine, RunPermit};
 use crate::error::{ApiError, ErrorCode};
 use crate::gateway::Mounted;
 use crate::health::StoreHealth;
@@ -41,7 +43,9 @@ pub(crate) struct App {
     pub(crate) conversations: ConversationLocks,
     pub(crate) keyring: Arc<Keyring>,
     pub(crate) line: Arc<RunLine>,
-    pub(crate) bodies: BodyBudget,
+    pub(crate) memory: MemoryBudget,
+    /// How many stored responses and conversations are loaded at the same time: each is in memory as a whole.
+    pub(crate) loads: Semaphore,
     /// Whether only names of the loopback are answered where no key is needed.
     pub(crate) is_local: OnceLock<bool>,
     pub(crate) keys: SealingKeys,
@@ -69,6 +73,12 @@ impl App {
     pub(crate) async fn admit(&self, caller: &Caller) -> Result<RunPermit, ApiError> {
         let _waiting = self.watch.waiting();
         caller.pass.begin_run(&self.line).await
+    }
+
+    /// Waits until stored data may be loaded. To be held until the response is serialised.
+    pub(crate) async fn begin_load(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.loads.acquire().await.ok()
     }
 
     /// How an owner's items are presented to a client that asks for `include`.

@@ -24,7 +24,7 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_util::task::TaskTracker;
 use tower_layer::Layer as _;
 
-use crate::access::RunLine;
+use crate::access::{MemoryBudget, RunLine};
 use crate::app::App;
 use crate::drive::MAX_STALL;
 use crate::lifetime::Lifetime;
@@ -39,6 +39,8 @@ pub(crate) struct Bounds {
     pub(crate) headers: usize,
     /// Those who wait for others to be done.
     pub(crate) line: Option<Arc<RunLine>>,
+    /// The memory that requests and responses share.
+    pub(crate) memory: MemoryBudget,
 }
 
 impl Bounds {
@@ -48,6 +50,7 @@ impl Bounds {
             header_bytes: app.options.limits.max_header_bytes,
             headers: app.options.limits.max_headers,
             line: Some(Arc::clone(&app.line)),
+            memory: app.memory.clone(),
         }
     }
 
@@ -56,9 +59,9 @@ impl Bounds {
         self.header_bytes.saturating_mul(2).max(MIN_BUFFER)
     }
 
-    /// Whether somebody waits.
+    /// Whether other requests wait, or are about to be rejected, for what a slow reader holds.
     fn is_crowded(&self) -> bool {
-        self.line.as_ref().is_some_and(|line| line.is_crowded())
+        self.line.as_ref().is_some_and(|line| line.is_crowded()) || self.memory.is_under_pressure()
     }
 }
 
@@ -81,7 +84,11 @@ impl Default for Patience {
     }
 }
 
-/// How often it is looked whether others wait, while somebody does not read.
+/// How much a client must read within the time that a response may stall. A client that reads a byte now and then
+/// would keep a large response in memory for hours.
+const MIN_PROGRESS: usize = 256 * 1024;
+
+/// How often it is looked whether others wait, while a client does not read.
 const STALL_GLANCE: Duration = Duration::from_millis(500);
 
 /// As many headers as are read without asking for memory.
@@ -217,9 +224,7 @@ fn http2(bounds: &Bounds) -> http2::Builder<TokioExecutor> {
     builder
         .timer(TokioTimer::new())
         .keep_alive_interval(bounds.patience.header)
-        .max_header_list_size(u32::try_from(bounds.buffer()).unwrap_or(u32::MAX))
-        // WebSockets over HTTP/2 begin with it.
-        .enable_connect_protocol();
+        .max_header_list_size(u32::try_from(bounds.buffer()).unwrap_or(u32::MAX));
     builder
 }
 
@@ -240,6 +245,8 @@ struct Stalling<S> {
 
 struct Stalled {
     since: Instant,
+    /// How many bytes the client has taken since then.
+    taken: usize,
     look_again: Pin<Box<Sleep>>,
 }
 
@@ -252,14 +259,20 @@ impl<S> Stalling<S> {
         }
     }
 
-    fn judge<T>(
+    /// Passes on how many of the `offered` bytes were written, unless the client is too slow.
+    fn judge(
         &mut self,
-        written: Poll<io::Result<T>>,
+        written: Poll<io::Result<usize>>,
+        offered: usize,
         cx: &mut Context<'_>,
-    ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.stalled = None;
-            return written;
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = written {
+            let taken = *written.as_ref().unwrap_or(&0);
+            self.stalled.take_if(|stalled| {
+                stalled.taken = stalled.taken.saturating_add(taken);
+                taken >= offered || stalled.taken >= MIN_PROGRESS
+            });
+            return Poll::Ready(written);
         }
         let Patience {
             stall,
@@ -268,14 +281,15 @@ impl<S> Stalling<S> {
         } = self.bounds.patience;
         let stalled = self.stalled.get_or_insert_with(|| Stalled {
             since: Instant::now(),
+            taken: 0,
             look_again: Box::pin(sleep(stall.min(crowded_stall))),
         });
         loop {
             ready!(stalled.look_again.as_mut().poll(cx));
             let lasted = stalled.since.elapsed();
             if lasted >= stall || (lasted >= crowded_stall && self.bounds.is_crowded()) {
-                let words = "the other end does not read";
-                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, words)));
+                let message = "the client reads too slowly";
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, message)));
             }
             let left = stall.saturating_sub(lasted).min(STALL_GLANCE);
             stalled.look_again.as_mut().reset(Instant::now() + left);
@@ -300,7 +314,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.judge(written, cx)
+        self.judge(written, bytes.len(), cx)
     }
 
     fn poll_write_vectored(
@@ -309,7 +323,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
-        self.judge(written, cx)
+        let offered = pieces.iter().map(|piece| piece.len()).sum();
+        self.judge(written, offered, cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -317,8 +332,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
-        self.judge(flushed, cx)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -26,6 +26,7 @@ async fn connect(router: Router, patience: Patience) -> TcpStream {
         header_bytes: 1024,
         headers: 10,
         line: None,
+        memory: MemoryBudget::new(1 << 30, 0),
     };
     tokio::spawn(async move { serve(listener, router, &lifetime, bounds).await });
     TcpStream::connect(address).await.unwrap()
@@ -95,4 +96,56 @@ async fn who_does_not_read_is_let_go() {
     let request = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n";
     stream.write_all(request).await.unwrap();
     timeout(LATE, is_dropped).await.unwrap().unwrap_err();
+}
+
+/// Takes a few bytes a second.
+struct Trickle(Pin<Box<Sleep>>);
+
+impl AsyncWrite for Trickle {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.0.as_mut().poll(cx));
+        self.0
+            .as_mut()
+            .reset(Instant::now() + Duration::from_secs(1));
+        Poll::Ready(Ok(bytes.len().min(10)))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// How long a client that reads ten bytes a second is served.
+async fn served_for(memory: MemoryBudget) -> Duration {
+    let bounds = Bounds {
+        patience: Patience::default(),
+        header_bytes: 1024,
+        headers: 10,
+        line: None,
+        memory,
+    };
+    let mut stream = Stalling::new(Trickle(Box::pin(sleep(Duration::ZERO))), bounds);
+    let begun = Instant::now();
+    let written = stream.write_all(&vec![0; 1 << 20]).await;
+    assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    begun.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_that_reads_too_slowly_is_disconnected() {
+    let limits = Patience::default();
+    let memory = MemoryBudget::new(1 << 20, 0);
+    let calm = served_for(memory.clone()).await;
+    assert!(calm >= limits.stall && calm < limits.stall * 2, "{calm:?}");
+    let _held = memory.force(1 << 20);
+    let crowded = served_for(memory).await;
+    assert!(crowded < limits.crowded_stall * 2, "{crowded:?}");
 }

@@ -34,6 +34,7 @@ mod http;
 mod lifetime;
 mod live;
 mod mcp;
+mod metered_model;
 mod models;
 mod options;
 mod orphans;

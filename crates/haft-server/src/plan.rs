@@ -20,6 +20,7 @@ use crate::error::{ApiError, ErrorCode};
 use crate::estimate::{tokens_of, tokens_of_conversation, tokens_of_item, tokens_of_tools};
 use crate::history::{Claims, Expanded, Record, expand, not_found, verify};
 use crate::mcp::{ListedServer, Listing, QuestionIds};
+use crate::metered_model::metered;
 use crate::stream::{HostedCall, Translation, Translator};
 use crate::toolkit::{Deferred, Ingredients, Search, Toolkit, includes_for};
 use crate::truncate::fitted;
@@ -168,7 +169,7 @@ impl Plan {
         let mut model_options = model_options(request);
         model_options.provider = provider_options(&toolkit, request);
         let plan = Box::new(Self {
-            model: entry.pool.heard_by(witness.clone()),
+            model: metered(entry.pool.heard_by(witness.clone()), &app.memory),
             conversation,
             opening: Opening {
                 listings: listings(servers, context),

@@ -12,8 +12,9 @@ use haft_core::{CustomKind, Retention, Store, ToolSource, settled_now};
 use haft_mcp::gateway::GatewayError;
 use haft_mcp::{HostRuleError, HostRules, Pool};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
-use crate::access::{BodyBudget, KeyFile, Keyring, KeysError, RunLine};
+use crate::access::{KeyFile, Keyring, KeysError, MemoryBudget, RunLine};
 use crate::app::{App, ConversationLocks};
 use crate::connections;
 use crate::gateway::{GatewayOptions, Mounted, Sight, gateway};
@@ -34,6 +35,9 @@ const KEY_FILE: &str = "sealing-keys";
 
 /// The folder in the data folder for long results of background runs.
 const SPILL_FOLDER: &str = "spill";
+
+/// How many stored responses and conversations are loaded at the same time.
+const MAX_LOADS: usize = 8;
 
 /// Shorter than the time limits of requests.
 const BEAT: Duration = Duration::from_secs(1);
@@ -219,7 +223,7 @@ impl ServerBuilder {
         let max_waiting = limits.max_waiting;
         let max_waiting = max_waiting.unwrap_or_else(|| options.max_runs.saturating_mul(4));
         let line = RunLine::new(options.max_runs, max_waiting, limits.max_wait);
-        let bodies = BodyBudget::new(limits.max_pending_bytes, options.max_body_bytes);
+        let memory = MemoryBudget::new(limits.max_pending_bytes, options.max_body_bytes);
         let names = models.iter().map(|entry| entry.name.as_str());
         let watch = Watch::new(names, options.watch.clone());
         let gateway = self.gateway.map(|wanted| {
@@ -238,7 +242,8 @@ impl ServerBuilder {
                 store: timed(self.store, &watch),
                 keyring,
                 line,
-                bodies,
+                memory,
+                loads: Semaphore::new(MAX_LOADS),
                 is_local: OnceLock::new(),
                 options,
                 live: LiveRuns::default(),

@@ -113,7 +113,8 @@ pub(super) struct LimitsTable {
     pub(super) max_waiting: Option<usize>,
     /// How long they may wait.
     pub(super) max_wait: Option<Age>,
-    /// How many bytes the bodies of all requests together may have that are being read or wait; the first
+    /// How many bytes all requests together may make the server hold: request bodies, unfinished WebSocket
+    /// messages, answers of models (four times their size) and responses that are being written; the first
     /// 64 KiB of each do not count.
     pub(super) max_pending_bytes: Option<Bytes>,
     /// How many bytes the headers of a request may have.

@@ -85,13 +85,14 @@ impl Running {
     }
 
     /// Waits for the page; its lines.
-    pub(crate) fn start_with(mut command: Command) -> (Self, Vec<String>) {
+    pub(crate) fn start_with(command: Command) -> (Self, Vec<String>) {
+        Self::start_logging_to(Stdio::null(), command)
+    }
+
+    /// The same with a log.
+    pub(crate) fn start_logging_to(log: Stdio, mut command: Command) -> (Self, Vec<String>) {
         use std::io::{BufRead as _, BufReader};
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let running = Self(child);
         let mut lines = Vec::new();

@@ -14,6 +14,9 @@ use super::answer::Answer;
 use super::client::too_slow;
 use super::{ByteStream, Redactor, Timeouts};
 
+/// The largest body that is read as a whole. A stream of events may be longer: each event repeats its envelope.
+const MAX_WHOLE_BYTES: u64 = 64 * 1024 * 1024;
+
 /// A limit beyond every wait, where the one that was set cannot be counted.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
 
@@ -100,15 +103,14 @@ impl Body {
     fn count(&mut self, piece: &Bytes) -> Result<(), ModelError> {
         let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
         self.left = self.left.checked_sub(length).ok_or_else(|| {
-            let most = self.timeouts.max_body_bytes;
-            let words = format!("the answer has more than {most} bytes");
-            ModelError::new(ModelErrorKind::Protocol, words)
+            ModelError::new(ModelErrorKind::Protocol, "the answer has too many bytes")
         })?;
         Ok(())
     }
 
-    /// All of it.
+    /// The whole body, of at most 64 MiB: it is held in memory until it is parsed.
     pub async fn whole(mut self) -> Result<Bytes, ModelError> {
+        self.left = self.left.min(MAX_WHOLE_BYTES);
         let Some(first) = self.chunk().await? else {
             return Ok(Bytes::new());
         };

@@ -1,71 +1,133 @@
-//! What requests may hold together before they are under way: bytes of their bodies.
+//! The memory that requests may use together: one budget in bytes for what clients and models make the server hold.
 //!
-//! Whoever asks for more than is left is sent away at once. Waiting would not help: those who wait hold
-//! what they have, and could wait for each other. Small bodies are free, so that nobody who sends much
-//! keeps those from asking who send little.
+//! It covers request bodies that are being read or wait for their turn, unfinished WebSocket messages, answers that are
+//! being collected from models, and responses that are being written. What exceeds the budget is rejected at once:
+//! requests that waited for memory would keep what they have, and could wait for each other. The first 64 KiB of
+//! everything are free, so that a client with large requests cannot keep out those with small ones.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::line::overloaded;
 use crate::error::ApiError;
 
-/// So much of each body is free: not more than the buffer of its connection may have anyway.
-const FREE: usize = 64 * 1024;
+/// The part of each body, message, answer and response that is not counted: not more than the buffer of its connection.
+pub(crate) const FREE_BYTES: usize = 64 * 1024;
 
-/// The bytes that there are.
-pub(crate) struct BodyBudget(Arc<Semaphore>);
+/// How large a part of the budget one answer of a model may take.
+const ANSWER_SHARE: usize = 4;
 
-/// What one body has of them.
-#[derive(Debug, Default)]
-pub(crate) struct Held(Option<OwnedSemaphorePermit>);
+/// Memory that all requests share. Clones share it too.
+#[derive(Clone)]
+pub(crate) struct MemoryBudget(Arc<Account>);
 
-impl BodyBudget {
-    /// A budget of so many bytes, enough for the largest body at least.
+struct Account {
+    limit: usize,
+    used: AtomicUsize,
+}
+
+/// Bytes of the budget that are in use until this is dropped.
+#[derive(Default)]
+pub(crate) struct MemoryPermit {
+    bytes: usize,
+    account: Option<Arc<Account>>,
+}
+
+impl MemoryBudget {
+    /// A budget of so many bytes, at least enough for the largest body.
     pub(crate) fn new(max_bytes: usize, max_body_bytes: usize) -> Self {
-        let bytes = max_bytes.max(max_body_bytes).min(Semaphore::MAX_PERMITS);
-        Self(Arc::new(Semaphore::new(bytes)))
+        Self(Arc::new(Account {
+            limit: max_bytes.max(max_body_bytes),
+            used: AtomicUsize::new(0),
+        }))
     }
 
-    /// Lets a body have this many bytes in all, unless others have them.
-    pub(crate) fn grow(&self, held: &mut Held, bytes: usize) -> Result<(), ApiError> {
-        let has = held.0.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let more = bytes.saturating_sub(FREE).saturating_sub(has);
+    /// Lets a permit cover this many bytes in all, if the budget has room for them.
+    pub(crate) fn grow(&self, permit: &mut MemoryPermit, bytes: usize) -> Result<(), ApiError> {
+        let more = bytes
+            .saturating_sub(FREE_BYTES)
+            .saturating_sub(permit.bytes);
         if more == 0 {
             return Ok(());
         }
-        let more = u32::try_from(more).map_err(|_| overloaded())?;
-        let more = Arc::clone(&self.0).try_acquire_many_owned(more);
-        let more = more.map_err(|_| overloaded())?;
-        match &mut held.0 {
-            Some(held) => held.merge(more),
-            none => *none = Some(more),
-        }
+        let limit = self.0.limit;
+        let fits = |used: usize| used.checked_add(more).filter(|total| *total <= limit);
+        let used = &self.0.used;
+        used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
+            .map_err(|_| overloaded())?;
+        permit.add(more, &self.0);
         Ok(())
+    }
+
+    /// Counts bytes that are there already and cannot be given up, even beyond the limit: the response of a finished run.
+    pub(crate) fn force(&self, bytes: usize) -> MemoryPermit {
+        let mut permit = MemoryPermit::default();
+        let more = bytes.saturating_sub(FREE_BYTES);
+        if more > 0 {
+            self.0.used.fetch_add(more, Ordering::Relaxed);
+            permit.add(more, &self.0);
+        }
+        permit
+    }
+
+    /// How many bytes one answer of a model may have.
+    pub(crate) fn max_answer_bytes(&self) -> usize {
+        self.0.limit / ANSWER_SHARE
+    }
+
+    /// Whether more than half of it is in use.
+    pub(crate) fn is_under_pressure(&self) -> bool {
+        self.0.used.load(Ordering::Relaxed) > self.0.limit / 2
+    }
+
+    #[cfg(test)]
+    fn used(&self) -> usize {
+        self.0.used.load(Ordering::Relaxed)
     }
 }
 
-impl Held {
-    /// A body that gives back what it has when nobody holds it any more.
+impl MemoryPermit {
+    fn add(&mut self, bytes: usize, account: &Arc<Account>) {
+        self.bytes += bytes;
+        self.account.get_or_insert_with(|| Arc::clone(account));
+    }
+
+    /// Bytes that release this permit when the last reference to them is dropped.
     pub(crate) fn with(self, bytes: Bytes) -> Bytes {
-        struct Weighed {
+        struct Counted {
             bytes: Bytes,
-            _permit: OwnedSemaphorePermit,
+            _permit: MemoryPermit,
         }
-        impl AsRef<[u8]> for Weighed {
+        impl AsRef<[u8]> for Counted {
             fn as_ref(&self) -> &[u8] {
                 &self.bytes
             }
         }
-        match self.0 {
-            Some(permit) => Bytes::from_owner(Weighed {
-                bytes,
-                _permit: permit,
-            }),
-            None => bytes,
+        if self.bytes == 0 {
+            return bytes;
         }
+        Bytes::from_owner(Counted {
+            bytes,
+            _permit: self,
+        })
+    }
+}
+
+impl Drop for MemoryPermit {
+    fn drop(&mut self) {
+        if let Some(account) = &self.account {
+            account.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+impl std::fmt::Debug for MemoryPermit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryPermit")
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
     }
 }
 
@@ -75,40 +137,54 @@ mod tests {
     use crate::error::ErrorCode;
 
     #[test]
-    fn large_bodies_share_what_there_is_and_small_ones_are_free() {
-        let budget = BodyBudget::new(1000, 0);
+    fn large_bodies_share_the_budget_and_small_ones_are_free() {
+        let budget = MemoryBudget::new(1000, 0);
         let (mut first, mut second, mut small) = Default::default();
-        budget.grow(&mut first, FREE + 600).unwrap();
-        budget.grow(&mut second, FREE + 100).unwrap();
-        budget.grow(&mut second, FREE + 400).unwrap();
-        budget.grow(&mut second, FREE + 400).unwrap();
-        budget.grow(&mut small, FREE).unwrap();
-        let error = budget.grow(&mut second, FREE + 401).unwrap_err();
+        budget.grow(&mut first, FREE_BYTES + 600).unwrap();
+        budget.grow(&mut second, FREE_BYTES + 100).unwrap();
+        budget.grow(&mut second, FREE_BYTES + 400).unwrap();
+        budget.grow(&mut second, FREE_BYTES + 400).unwrap();
+        budget.grow(&mut small, FREE_BYTES).unwrap();
+        let error = budget.grow(&mut second, FREE_BYTES + 401).unwrap_err();
         assert_eq!(error.code, ErrorCode::ServerIsOverloaded);
         assert!(error.retry_after.is_some());
         drop(first);
-        budget.grow(&mut second, FREE + 1000).unwrap();
+        budget.grow(&mut second, FREE_BYTES + 1000).unwrap();
         drop(second);
-        assert_eq!(budget.0.available_permits(), 1000);
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]
-    fn a_body_holds_its_bytes_as_long_as_a_part_of_it_is_there() {
-        let budget = BodyBudget::new(1000, 0);
-        let mut held = Held::default();
-        budget.grow(&mut held, FREE + 1000).unwrap();
-        let body = held.with(Bytes::from_static(b"body"));
+    fn bytes_are_released_with_their_last_reference() {
+        let budget = MemoryBudget::new(1000, 0);
+        let mut permit = MemoryPermit::default();
+        budget.grow(&mut permit, FREE_BYTES + 1000).unwrap();
+        let body = permit.with(Bytes::from_static(b"body"));
         let part = body.slice(1..);
         drop(body);
-        assert_eq!(budget.0.available_permits(), 0);
+        assert_eq!(budget.used(), 1000);
         assert_eq!(part, "ody");
         drop(part);
-        assert_eq!(budget.0.available_permits(), 1000);
+        assert_eq!(budget.used(), 0);
     }
 
     #[test]
     fn the_largest_body_always_fits() {
-        let budget = BodyBudget::new(1, 2 * FREE);
-        budget.grow(&mut Held::default(), 2 * FREE).unwrap();
+        let budget = MemoryBudget::new(1, 2 * FREE_BYTES);
+        budget
+            .grow(&mut MemoryPermit::default(), 2 * FREE_BYTES)
+            .unwrap();
+    }
+
+    #[test]
+    fn forced_bytes_count_beyond_the_limit_and_reject_others() {
+        let budget = MemoryBudget::new(1000, 0);
+        assert!(!budget.is_under_pressure());
+        let forced = budget.force(FREE_BYTES + 5000);
+        assert!(budget.is_under_pressure());
+        let mut permit = MemoryPermit::default();
+        budget.grow(&mut permit, FREE_BYTES + 1).unwrap_err();
+        drop(forced);
+        budget.grow(&mut permit, FREE_BYTES + 1).unwrap();
     }
 }

@@ -15,8 +15,10 @@ pub struct Limits {
     pub max_waiting: Option<usize>,
     /// How long they may wait.
     pub max_wait: Duration,
-    /// How many bytes the bodies of all requests together may have that are not under way yet: being
-    /// read, or waiting. The first 64 KiB of each do not count. The largest that may come always fits.
+    /// How many bytes all requests together may make the server hold: request bodies that are being read or wait,
+    /// unfinished WebSocket messages, answers that are being collected (four times their size, and one answer at
+    /// most a quarter of the limit) and responses that are being written. The first 64 KiB of each do not count. The
+    /// largest body always fits.
     pub max_pending_bytes: usize,
     /// How many bytes the headers of a request may have, the line with its path included.
     pub max_header_bytes: usize,

@@ -260,7 +260,7 @@ pub(crate) struct RunPermit {
     pub(super) _running: Running,
 }
 
-pub(super) fn overloaded() -> ApiError {
+pub(crate) fn overloaded() -> ApiError {
     let message = format!(
         "the server is busy with other requests: try again in {}",
         spoken(COME_BACK)

@@ -22,8 +22,8 @@ pub use key::{Key, KeyLimits, KeySecret, KeyState, NewKey};
 pub use key_file::{KeyFile, KeysError};
 pub use limits::Limits;
 
-pub(crate) use budget::{BodyBudget, Held};
+pub(crate) use budget::{FREE_BYTES, MemoryBudget, MemoryPermit};
 pub(crate) use key::KeyHash;
 pub(crate) use keyring::{Keyring, Pass};
-pub(crate) use line::{RunLine, RunPermit};
+pub(crate) use line::{RunLine, RunPermit, overloaded};
 pub(crate) use rate::RateReport;

@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use serde_json::Value;
 
-use crate::access::Held;
+use crate::access::MemoryPermit;
 use crate::app::App;
 use crate::error::{ApiError, ErrorCode};
 use crate::lifetime::stopped;
@@ -115,7 +115,7 @@ async fn collect(body: Body, app: &App) -> Result<Bytes, ApiError> {
         return too_large();
     }
     let mut pieces = body.into_data_stream();
-    let mut held = Held::default();
+    let mut permit = MemoryPermit::default();
     // Most come in one piece, which is not copied.
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
@@ -127,7 +127,7 @@ async fn collect(body: Body, app: &App) -> Result<Bytes, ApiError> {
         if size > limit {
             return too_large();
         }
-        app.bodies.grow(&mut held, size)?;
+        app.memory.grow(&mut permit, size)?;
         if size == piece.len() {
             first = piece;
         } else {
@@ -140,7 +140,7 @@ async fn collect(body: Body, app: &App) -> Result<Bytes, ApiError> {
     } else {
         whole.freeze()
     };
-    Ok(held.with(bytes))
+    Ok(permit.with(bytes))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

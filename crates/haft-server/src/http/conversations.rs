@@ -216,6 +216,7 @@ pub(super) async fn list(
 ) -> Result<Response, ApiError> {
     let query = ItemsQuery::read(query.as_deref())?;
     let view = app.view(&caller.owner, query.include);
+    let _load = app.begin_load().await;
     let page = app.store.conversation_page(&caller.owner, &id, query.page);
     let page = page.await.map_err(store_failed)?;
     let page = page.ok_or_else(|| conversation_not_found(&id))?;

@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
-use axum::http::header::UPGRADE;
 use axum::response::Response;
 use haft_core::{ListedResponse, ResponsePage};
+use hyper::upgrade::OnUpgrade;
 use serde::Serialize;
 
 use super::{reply, websocket};
@@ -24,24 +23,16 @@ pub(super) async fn list_or_upgrade(
     caller: Caller,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+    connection: Option<Extension<OnUpgrade>>,
 ) -> Result<Response, ApiError> {
-    if asks_for_socket(&headers) {
-        return websocket::open(app, caller, upgrade);
+    if websocket::is_requested(&headers) {
+        let connection = connection.map(|Extension(connection)| connection);
+        return websocket::open(app, caller, &headers, connection);
     }
     let query = ItemsQuery::read(query.as_deref())?;
     let page = app.store.responses(Some(&caller.owner), query.page).await;
     let page = page.map_err(store_failed)?;
     Ok(reply::ok(&Listed::of(&page, caller.dialect)))
-}
-
-/// Whether the client wants to go on over a WebSocket; some offer other protocols with every request.
-fn asks_for_socket(headers: &HeaderMap) -> bool {
-    let mut offers = headers.get_all(UPGRADE).iter();
-    offers.any(|offer| {
-        let mut protocols = offer.as_bytes().split(|byte| *byte == b',');
-        protocols.any(|it| it.trim_ascii().eq_ignore_ascii_case(b"websocket"))
-    })
 }
 
 /// A piece of the list, as clients see it.

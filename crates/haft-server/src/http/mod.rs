@@ -24,6 +24,7 @@ mod sse;
 mod trace;
 mod warning;
 mod websocket;
+mod written;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -165,6 +166,7 @@ async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next)
             watched.asked_by(&caller);
             caller.watch = watched.notes();
             let pass = caller.pass.clone();
+            let method = request.method().clone();
             request.extensions_mut().insert(caller);
             let answered = AssertUnwindSafe(next.run(request)).catch_unwind();
             let answered = answered.instrument(span.clone()).await;
@@ -174,7 +176,8 @@ async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next)
                 ApiError::new(ErrorCode::ServerError, "the server broke over this request")
                     .into_response()
             });
-            revoked::cut_stream(response, &app.keyring, &pass)
+            let response = revoked::cut_stream(response, &app.keyring, &pass);
+            written::count(response, &method, &app.memory)
         }
         Ok(Err(preflight)) => preflight,
         Err(error) => span.in_scope(|| error.into_response()),

@@ -61,6 +61,7 @@ pub(super) async fn retrieve(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let query = RetrieveQuery::read(query.as_deref())?;
+    let _load = app.begin_load().await;
     let (stored, resource) = load(&app, &caller.owner, &id).await?;
     if query.stream {
         let has_log = resource.background && background::has_log(&app, &caller.owner, &id).await?;
@@ -115,6 +116,7 @@ pub(super) async fn input_items(
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
     let query = ItemsQuery::read(query.as_deref())?;
+    let _load = app.begin_load().await;
     let chain = app.store.chain(&caller.owner, &id).await;
     let mut chain = chain.map_err(store_failed)?.ok_or_else(|| not_found(&id))?;
     let Some(last) = chain.pop() else {

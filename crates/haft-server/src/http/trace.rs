@@ -18,7 +18,8 @@ pub(super) async fn trace(
     caller: Caller,
     Ids(id): Ids<String>,
 ) -> Result<Response, ApiError> {
-    // Whose it is is asked first: who may not see a response learns nothing of its run.
+    let _load = app.begin_load().await;
+    // Ownership is checked first: other tenants must not learn whether a response has a trace.
     retrieve::load(&app, &caller.owner, &id).await?;
     if let Some(live) = app.watch.live_trace(&caller.owner, &id) {
         return Ok(reply::ok(&live));

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::support::Served;
 
-fn address(served: &Served) -> SocketAddr {
+pub(crate) fn address(served: &Served) -> SocketAddr {
     let address = served.base.strip_prefix("http://").unwrap();
     address.strip_suffix("/v1").unwrap().parse().unwrap()
 }

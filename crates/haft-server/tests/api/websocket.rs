@@ -95,6 +95,28 @@ impl Socket {
         turn.last().unwrap()["response"].clone()
     }
 
+    /// Sends a part of a text message that is not its last.
+    pub(crate) async fn fragment(&mut self, text: &str, is_first: bool) {
+        use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+        use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+
+        let kind = if is_first { Data::Text } else { Data::Continue };
+        let frame = Frame::message(text.to_owned(), OpCode::Data(kind), false);
+        self.0.send(Message::Frame(frame)).await.unwrap();
+    }
+
+    pub(crate) async fn ping(&mut self) {
+        self.0.send(Message::Ping("x".into())).await.unwrap();
+    }
+
+    /// The code of the close frame that comes next.
+    pub(crate) async fn close_code(&mut self) -> Option<u16> {
+        match self.0.next().await {
+            Some(Ok(Message::Close(Some(close)))) => Some(close.code.into()),
+            _ => None,
+        }
+    }
+
     /// A turn that gives an error: status, code, param.
     pub(crate) async fn refused(&mut self) -> (u64, String, Option<String>) {
         let turn = self.turn().await;

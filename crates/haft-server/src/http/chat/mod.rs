@@ -21,6 +21,7 @@ use crate::app::{App, Caller};
 use crate::chat::{ChatRequest, ChunkWriter, Completion, Envelope, Heading};
 use crate::error::ApiError;
 use crate::failure;
+use crate::metered_model::metered;
 use crate::watch::ChatWatch;
 
 pub(super) async fn complete(
@@ -79,7 +80,7 @@ pub(super) async fn complete(
     {
         return Err(told(failure));
     }
-    let mut response = passing::pass(answer, envelope.is_streamed, permit).await?;
+    let mut response = passing::pass(answer, envelope.is_streamed, permit, &app.memory).await?;
     reply::name_stand_ins(&mut response, &witness);
     Ok(response)
 }
@@ -113,9 +114,12 @@ async fn translate(
         witness,
         watch,
     } = telling;
-    let model = pool.heard_by(witness.clone());
+    let mut model = pool.heard_by(witness.clone());
     let heading = Heading::new(name);
     let is_streamed = asked.request.options.stream == Streaming::Pieces;
+    if !is_streamed {
+        model = metered(model, &app.memory);
+    }
     warning::log(&asked.ignored);
     let ignored = asked.ignored;
     let request = asked.request;

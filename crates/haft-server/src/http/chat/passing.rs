@@ -16,7 +16,7 @@ use haft_models::http::{ByteStream, Forwarded};
 
 use super::super::{reply, sse};
 use super::told;
-use crate::access::RunPermit;
+use crate::access::{MemoryBudget, MemoryPermit, RunPermit};
 use crate::chat::error_frame;
 use crate::error::ApiError;
 use crate::failure;
@@ -26,6 +26,7 @@ pub(super) async fn pass(
     answer: Forwarded,
     is_streamed: bool,
     permit: RunPermit,
+    memory: &MemoryBudget,
 ) -> Result<Response, ApiError> {
     let head = Head::of(&answer);
     let body = if is_streamed && answer.is_success() {
@@ -37,7 +38,7 @@ pub(super) async fn pass(
             _permit: permit,
         })
     } else {
-        Body::from(collected(answer.body).await?)
+        Body::from(collected(answer.body, memory).await?)
     };
     Ok(head.with(body))
 }
@@ -89,10 +90,13 @@ impl Head {
 }
 
 /// A whole body, so that one that breaks off can still be told by its status.
-async fn collected(mut bytes: ByteStream) -> Result<Bytes, ApiError> {
+async fn collected(mut bytes: ByteStream, memory: &MemoryBudget) -> Result<Bytes, ApiError> {
     let mut whole = BytesMut::new();
+    let mut permit = MemoryPermit::default();
     while let Some(chunk) = bytes.next().await {
-        whole.extend_from_slice(&chunk.map_err(|error| told(&error))?);
+        let chunk = chunk.map_err(|error| told(&error))?;
+        memory.grow(&mut permit, whole.len() + chunk.len())?;
+        whole.extend_from_slice(&chunk);
     }
     Ok(whole.freeze())
 }

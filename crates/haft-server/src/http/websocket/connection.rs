@@ -1,17 +1,26 @@
 //! One connection: its queue, its memory of the last response, its age.
 
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, close_code};
 use axum::http::StatusCode;
+use futures_util::{SinkExt as _, StreamExt as _};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::message::{Wish, envelope, steer_failed, with_stream_id};
-use crate::access::{Held, RateReport};
+use super::metered_io::MeteredIo;
+use crate::access::{MemoryPermit, RateReport, overloaded};
 use crate::app::{App, Caller};
 use crate::context::Remembered;
 use crate::drive::{Ended, Follower, Job, MAX_STALL, Signal};
@@ -36,20 +45,20 @@ const CLOSE_PAUSE: Duration = Duration::from_millis(250);
 /// The other end has gone.
 struct Gone;
 
-/// The close frame for an error of the WebSocket library, by its text: its type is not re-exported. None where the
-/// connection itself is broken.
-fn close_of(error: &str) -> Option<(CloseCode, &'static str)> {
-    if error.ends_with("Connection reset without closing handshake") {
-        // Reported as a protocol error, but there is nobody left to tell.
-        None
-    } else if error.starts_with("Space limit exceeded") {
-        Some((close_code::SIZE, "message too large"))
-    } else if error.starts_with("UTF-8 encoding error") {
-        Some((close_code::INVALID, "text is not UTF-8"))
-    } else if error.starts_with("WebSocket protocol error") {
-        Some((close_code::PROTOCOL, "protocol error"))
-    } else {
-        None
+/// The close frame for an error of a connection (RFC 6455, section 7.4.1). None where the connection itself is broken.
+fn close_of(error: &Error) -> Option<(CloseCode, &'static str)> {
+    match error {
+        Error::Capacity(_) => Some((CloseCode::Size, "message too large")),
+        Error::Utf8(_) => Some((CloseCode::Invalid, "text is not UTF-8")),
+        // Reported as a protocol error, but the client has gone.
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => None,
+        Error::Protocol(_) => Some((CloseCode::Protocol, "protocol error")),
+        Error::Io(error) => match error.kind() {
+            ErrorKind::OutOfMemory => Some((CloseCode::Again, "server overloaded; retry later")),
+            ErrorKind::TimedOut => Some((CloseCode::Policy, "timed out receiving a message")),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -58,12 +67,13 @@ struct Waiting {
     wish: Result<Map<String, Value>, ApiError>,
     /// How long the message was.
     size: usize,
-    /// What it holds of what all requests may hold before they are under way.
-    held: Held,
+    permit: MemoryPermit,
 }
 
+pub(super) type Socket = WebSocketStream<MeteredIo<TokioIo<Upgraded>>>;
+
 pub(super) struct Connection {
-    socket: WebSocket,
+    socket: Socket,
     app: Arc<App>,
     caller: Caller,
     /// The request that opened it.
@@ -76,7 +86,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(socket: WebSocket, app: Arc<App>, caller: Caller) -> Self {
+    pub(super) fn new(socket: Socket, app: Arc<App>, caller: Caller) -> Self {
         let now = Instant::now();
         Self {
             socket,
@@ -103,20 +113,20 @@ impl Connection {
             return self.retire().await;
         }
         if self.app.lifetime.is_stopping() {
-            return self.close(close_code::AWAY, "the server stops").await;
+            return self.close(CloseCode::Away, "the server stops").await;
         }
         match self.queue.pop_front() {
             Some(Waiting {
                 wish: Ok(body),
                 size,
-                held,
-            }) => Box::pin(self.turn(body, size, held)).await,
+                permit,
+            }) => Box::pin(self.turn(body, size, permit)).await,
             Some(Waiting {
                 wish: Err(error), ..
             }) => self.refuse(&error, None).await,
             None => {
                 tokio::select! {
-                    message = self.socket.recv() => self.hear(message).await,
+                    message = self.socket.next() => self.hear(message).await,
                     () = sleep_until(self.ping_at) => self.ping().await,
                     () = sleep_until(self.old_at) => Ok(()),
                     () = self.app.lifetime.stopping() => Ok(()),
@@ -132,7 +142,7 @@ impl Connection {
             "this connection is too old: open another",
         );
         self.refuse(&error, None).await?;
-        self.close(close_code::NORMAL, "too old").await
+        self.close(CloseCode::Normal, "too old").await
     }
 
     async fn close(&mut self, code: CloseCode, reason: &'static str) -> Result<(), Gone> {
@@ -145,9 +155,13 @@ impl Connection {
         Err(Gone)
     }
 
-    /// Closes the connection after a message that cannot be read, with the code that says why (RFC 6455 §7.4.1).
-    async fn fail(&mut self, error: &axum::Error) -> Result<(), Gone> {
-        if let Some((code, reason)) = close_of(&error.to_string()) {
+    /// Closes the connection after a message that cannot be read, with the code that says why.
+    async fn fail(&mut self, error: &Error) -> Result<(), Gone> {
+        if let Some((code, reason)) = close_of(error) {
+            if code == CloseCode::Again {
+                // Clients look for errors in messages first; the rest of the message cannot be skipped.
+                self.send(envelope(&overloaded())).await?;
+            }
             let _ = self.close(code, reason).await;
             // A connection that is closed with unread bytes is reset, and the other end may lose what was sent last.
             tokio::time::sleep(CLOSE_PAUSE).await;
@@ -157,11 +171,15 @@ impl Connection {
 
     /// Lets the answer to the other end's farewell leave: it is written by the next look.
     async fn part(&mut self) -> Result<(), Gone> {
-        let _ = timeout(FAREWELL, self.socket.recv()).await;
+        let _ = timeout(FAREWELL, self.socket.next()).await;
         Err(Gone)
     }
 
     async fn ping(&mut self) -> Result<(), Gone> {
+        if self.socket.get_ref().is_overdue() {
+            let error = Error::Io(ErrorKind::TimedOut.into());
+            return self.fail(&error).await;
+        }
         self.ping_at = Instant::now() + PING_PAUSE;
         self.write(Message::Ping(bytes::Bytes::new())).await
     }
@@ -175,21 +193,23 @@ impl Connection {
     }
 
     /// Takes a message in.
-    async fn hear(&mut self, message: Option<Result<Message, axum::Error>>) -> Result<(), Gone> {
+    async fn hear(&mut self, message: Option<Result<Message, Error>>) -> Result<(), Gone> {
         self.ping_at = Instant::now() + PING_PAUSE;
         let bytes = match message {
             Some(Ok(Message::Text(text))) => text.into(),
             Some(Ok(Message::Binary(bytes))) => bytes,
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return Ok(()),
+            Some(Ok(Message::Ping(content) | Message::Pong(content))) => {
+                self.socket.get_mut().finish_control(content.len());
+                return Ok(());
+            }
             Some(Ok(Message::Close(_))) => return self.part().await,
+            // Only for reading single frames, which is not done here.
+            Some(Ok(Message::Frame(_))) => return Ok(()),
             Some(Err(error)) => return self.fail(&error).await,
             None => return Err(Gone),
         };
         let size = bytes.len();
-        let mut held = Held::default();
-        if let Err(error) = self.app.bodies.grow(&mut held, size) {
-            return self.send(envelope(&error)).await;
-        }
+        let permit = self.socket.get_mut().finish_message();
         let wish = match body::digest(bytes, Wish::read).await {
             Ok(Wish::Create(body)) => Ok(body),
             Ok(Wish::Steer(wish)) => return self.send(steer_failed(&wish)).await,
@@ -207,11 +227,13 @@ impl Connection {
             let error = error.retry_after(Duration::from_secs(1));
             return self.send(envelope(&error)).await;
         }
-        self.queue.push_back(Waiting { wish, size, held });
+        self.queue.push_back(Waiting { wish, size, permit });
         Ok(())
     }
 
     async fn send(&mut self, text: String) -> Result<(), Gone> {
+        // Counted until it has left; the connection is closed sooner where the budget is nearly used up.
+        let _permit = self.app.memory.force(text.len());
         self.ping_at = Instant::now() + PING_PAUSE;
         self.write(Message::Text(text.into())).await
     }
@@ -231,11 +253,11 @@ impl Connection {
         &mut self,
         body: Map<String, Value>,
         size: usize,
-        held: Held,
+        permit: MemoryPermit,
     ) -> Result<(), Gone> {
         let watched = self.app.watch.message(&self.caller, &self.opening);
         self.caller.watch = watched.notes();
-        let refused = self.answer(body, size, held).await?;
+        let refused = self.answer(body, size, permit).await?;
         watched.answered(refused.unwrap_or(StatusCode::OK));
         Ok(())
     }
@@ -245,7 +267,7 @@ impl Connection {
         &mut self,
         body: Map<String, Value>,
         size: usize,
-        held: Held,
+        permit: MemoryPermit,
     ) -> Result<Option<StatusCode>, Gone> {
         let previous = body.get("previous_response_id").and_then(Value::as_str);
         let previous = previous.map(str::to_owned);
@@ -272,7 +294,7 @@ impl Connection {
             }
         };
         // It is under way.
-        drop(held);
+        drop(permit);
         let stream_id = request.stream_id.as_deref();
         if !request.generate {
             let (events, ended) = job.warm_up(&self.app).await;
@@ -318,7 +340,7 @@ impl Connection {
             loop {
                 tokio::select! {
                     prepared = preparing.as_mut() => break prepared,
-                    message = self.socket.recv() => self.hear(message).await?,
+                    message = self.socket.next() => self.hear(message).await?,
                     () = sleep_until(self.ping_at) => self.ping().await?,
                 }
             }
@@ -361,11 +383,11 @@ impl Connection {
                         return Ok(Err(ApiError::new(ErrorCode::ServerError, message)));
                     }
                 },
-                message = self.socket.recv() => self.hear(message).await?,
+                message = self.socket.next() => self.hear(message).await?,
                 // Dropping the follower cancels the run.
                 error = &mut revoked => {
                     if has_begun {
-                        return self.close(close_code::POLICY, "API key revoked").await.map(|()| Err(error));
+                        return self.close(CloseCode::Policy, "API key revoked").await.map(|()| Err(error));
                     }
                     return Ok(Err(error));
                 }

@@ -13,7 +13,7 @@ use haft_mcp::{Label, McpTransport, Pool, ServerSettings, TransportError};
 use haft_store::MemoryStore;
 use serde_json::{Value, json};
 
-use crate::access::{BodyBudget, KeyLimits, Keyring, RunLine};
+use crate::access::{KeyLimits, Keyring, MemoryBudget, RunLine};
 use crate::app::{App, Caller, ConversationLocks};
 use crate::live::LiveRuns;
 use crate::mcp::Patience;
@@ -68,7 +68,8 @@ impl Stage {
                 store: Arc::new(MemoryStore::new()),
                 keyring: Keyring::open(None, None, KeyLimits::default()).unwrap(),
                 line: RunLine::new(1, 0, Duration::ZERO),
-                bodies: BodyBudget::new(0, 0),
+                memory: MemoryBudget::new(1 << 30, 0),
+                loads: tokio::sync::Semaphore::new(1),
                 is_local: OnceLock::new(),
                 options,
                 live: LiveRuns::default(),
