@@ -133,7 +133,7 @@ def plain(code, language):
         namespace = {}
         exec(code, namespace)
         code = json.dumps(namespace["CONFIG"], indent=2)
-    code = code.replace("@BASE_URL@", ADDRESS).replace("served.base_url", f'"{ADDRESS}"')
+    code = code.replace("@BASE_URL@", ADDRESS).replace("wire.base_url", f'"{ADDRESS}"')
     code = code.replace("{ baseURL,", f'{{ baseURL: "{ADDRESS}",').replace("(base_url)", f'("{ADDRESS}")')
     return code
 

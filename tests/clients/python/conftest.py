@@ -8,6 +8,7 @@ import pytest
 
 from backend import Backend
 from served import Served, config
+from wire import Recorder
 
 # The environment of the machine must not redirect the clients.
 CLIENT = {"api_key": "test", "max_retries": 0, "timeout": 30}
@@ -51,6 +52,21 @@ def backend(double):
     double.verify()
 
 
+@pytest.fixture(scope="session")
+def recorder(served):
+    """The proxy in front of the server; it outlives a test, because some runs are shared by several."""
+    proxy = Recorder(served.url)
+    yield proxy
+    proxy.stop()
+
+
+@pytest.fixture
+def wire(recorder, backend):
+    """The server behind a proxy: in the end every recorded exchange is checked."""
+    with recorder.checked(backend):
+        yield recorder
+
+
 @pytest.fixture
 def client(served):
     with openai.OpenAI(base_url=served.base_url, **CLIENT) as client:
@@ -74,8 +90,9 @@ def pytest_configure(config):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield
-    if call.when == "call":
-        is_passed = outcome.get_result().passed
+    is_passed = outcome.get_result().passed
+    # The wire is checked after the test.
+    if call.when == "call" or (call.when == "teardown" and not is_passed):
         for marker in item.iter_markers("covers"):
             result = {"client": item.module.CLIENT, "feature": marker.args[0], "ok": is_passed}
             item.config.client_results.append(result)

@@ -11,9 +11,9 @@ PACKAGE = installed("agents", "node_modules", "@openai", "agents", "package.json
 
 
 @pytest.fixture
-def task(served, tmp_path):
+def task(wire, tmp_path):
     def start(name):
-        program = ["node", str(SOURCES / "node" / "agents.mjs"), served.base_url, name]
+        program = ["node", str(SOURCES / "node" / "agents.mjs"), wire.base_url, name]
         environment = {"CLIENTS_PACKAGES": installed("agents")}
         return json.loads(run(program, tmp_path, environment))
 

@@ -37,11 +37,11 @@ stream_max_retries = 0
 
 
 @pytest.fixture
-def codex(served, tmp_path):
+def codex(wire, tmp_path):
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir()
     work.mkdir()
-    config = TEST_ONLY + CONFIG.replace("@BASE_URL@", served.base_url) + NO_RETRIES
+    config = TEST_ONLY + CONFIG.replace("@BASE_URL@", wire.base_url) + NO_RETRIES
     (home / "config.toml").write_text(config)
 
     def start(*arguments):

@@ -26,10 +26,10 @@ def get_weather(city: str) -> str:
 
 
 @pytest.fixture
-def model(served):
+def model(wire):
     # recipe: LangChain
     model = ChatOpenAI(
-        model="double", base_url=served.base_url, api_key="test", use_responses_api=True
+        model="double", base_url=wire.base_url, api_key="test", use_responses_api=True
     )
     # end
     return model.model_copy(update={"max_retries": 0})

@@ -18,12 +18,12 @@ class City(BaseModel):
 
 
 @pytest.fixture
-def options(served):
+def options(wire):
     # recipe: LiteLLM
     # Without this entry LiteLLM asks for the whole answer and cuts it into pieces itself.
     known = {"litellm_provider": "openai", "mode": "chat", "supports_native_streaming": True}
     litellm.register_model({"openai/double": known})
-    options = {"model": "openai/double", "api_base": served.base_url, "api_key": "test"}
+    options = {"model": "openai/double", "api_base": wire.base_url, "api_key": "test"}
     # end
     return {**options, "num_retries": 0, "timeout": 30}
 

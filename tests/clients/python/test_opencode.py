@@ -37,11 +37,11 @@ COMMAND = {"command": "echo made by opencode > made.txt; cat made.txt", "descrip
 
 
 @pytest.fixture(scope="module")
-def run_of_opencode(served, double, tmp_path_factory):
+def run_of_opencode(recorder, double, tmp_path_factory):
     """One run for all tests, because opencode takes long to start: its events, its folder and the messages
     that reached the model last."""
     home, work = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("work")
-    config = json.dumps({**CONFIG, **TEST_ONLY}).replace("@BASE_URL@", served.base_url)
+    config = json.dumps({**CONFIG, **TEST_ONLY}).replace("@BASE_URL@", recorder.base_url)
     (work / "opencode.json").write_text(config)
     folders = ("CONFIG", "DATA", "CACHE", "STATE")
     environment = {
@@ -57,7 +57,8 @@ def run_of_opencode(served, double, tmp_path_factory):
     double.call(("call_a", "bash", COMMAND), reasoning=["Run ", "it."])
     double.say("Done now.")
     program = [PROGRAM, "run", "-m", "haft/double", "--format", "json", "Make a file."]
-    events = lines(run(program, work, environment))
+    with recorder.checked(double):
+        events = lines(run(program, work, environment))
     double.verify()
     return events, work, double.messages
 

@@ -20,9 +20,9 @@ class City(BaseModel):
 
 
 @pytest.fixture
-def agent(served):
+def agent(wire):
     # recipe: pydantic-ai
-    provider = OpenAIProvider(base_url=served.base_url, api_key="test")
+    provider = OpenAIProvider(base_url=wire.base_url, api_key="test")
     model = OpenAIResponsesModel("double", provider=provider)
     # end
     return lambda **more: Agent(model, retries=0, **more)
@@ -78,7 +78,7 @@ def test_own_function_is_called_and_its_output_reaches_the_model(agent, backend)
 def test_reasoning_is_sent_back_between_tool_turns(agent, backend):
     backend.call(("call_a", "get_weather", {"city": "Oslo"}), reasoning=["Look ", "it up."])
     backend.say("Rain.")
-    agent(tools=[_weather]).run_sync("Weather in Oslo?")
+    agent(tools=[get_weather]).run_sync("Weather in Oslo?")
     assert backend.messages[-2].get("reasoning_content") == "Look it up."
 
 
@@ -91,6 +91,6 @@ def test_structured_output_has_the_schema(agent, backend):
     assert set(schema["properties"]) == {"name", "population"}
 
 
-def _weather(city: str) -> str:
+def get_weather(city: str) -> str:
     """The weather in a city."""
     return f"rain in {city}"
