@@ -31,6 +31,8 @@ CLIENTS = [
     ("pydantic-ai", "pydantic-ai-slim", "`OpenAIResponsesModel`"),
     ("LangChain", "langchain-openai", "`use_responses_api=True`"),
     ("LiteLLM", "litellm", "model `openai/NAME`; `register_model` for real streaming"),
+    ("LlamaIndex", "llama-index-llms-openai", "`OpenAIResponses` with `context_window`; `store=True` to keep reasoning"),
+    ("async-openai (Rust)", "async-openai", "–"),
 ]
 
 # Where the recipes stand in the tests, between `recipe: NAME` and `end`.
@@ -40,7 +42,9 @@ RECIPES = [
     ("pydantic-ai", "python/test_pydantic_ai.py", "python", None),
     ("LangChain", "python/test_langchain.py", "python", None),
     ("LiteLLM", "python/test_litellm.py", "python", None),
+    ("LlamaIndex", "python/test_llama_index.py", "python", None),
     ("@openai/agents", "node/agents.mjs", "js", None),
+    ("async-openai", "rust/src/main.rs", "rust", None),
 ]
 ADDRESS = "http://127.0.0.1:4141/v1"
 
