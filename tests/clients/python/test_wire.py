@@ -4,7 +4,7 @@ import json
 
 import openai
 import pytest
-from backend import Gate
+from backend import Gate, Reply
 from wire import Exchange, check
 
 KEY = "sk-secret"
@@ -112,3 +112,16 @@ def test_stream_is_passed_on_at_once(wire, backend):
     [recorded] = wire.exchanges
     assert recorded.request_header("authorization") == "Bearer test"
     assert json.loads(recorded.request_body)["input"] == "count"
+
+
+def test_failures_pass_the_checks(wire, backend):
+    backend.say("One two three.", cut_after=3)
+    backend.say("One two", finish="length")
+    backend.add(Reply(refusal="No."))
+    with openai.OpenAI(base_url=wire.base_url, api_key="test", max_retries=0) as client:
+        ask = {"model": "double", "input": "count"}
+        ends = [list(client.responses.create(**ask, stream=True))[-1].type for _ in range(3)]
+        with pytest.raises(openai.BadRequestError):
+            client.responses.create(**ask, previous_response_id="resp_unknown", tools="none")
+    assert ends == ["response.failed", "response.incomplete", "response.completed"]
+    assert wire.exchanges[3].status == 400
