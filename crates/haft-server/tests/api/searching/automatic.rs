@@ -12,6 +12,7 @@ use super::{names, outputs, query};
 use crate::resuming::remains;
 use crate::support::{Setup, function, item_types, kinds, last};
 use crate::tools::described;
+use crate::watch::Log;
 
 /// The names and descriptions of sixty tools; a few of them have names that nothing else has.
 fn sixty_names() -> impl Iterator<Item = (String, &'static str)> {
@@ -426,6 +427,46 @@ async fn automatic_deferral_is_reported_in_a_header() {
         )
         .await;
     assert_eq!(answer.header("haft-deferred-tools"), None);
+}
+
+#[tokio::test]
+async fn automatic_deferral_is_one_log_line_per_request() {
+    let log = Log::of("info");
+    let model = script([say("ok"), say("ok"), say("ok"), say("ok")]);
+    let served = holding(&model, 50).serve().await;
+    let mut tools = sixty();
+    tools.as_array_mut().unwrap().push(function("near"));
+    let deferring = json!({"input": "go", "tools": tools});
+    let mut streamed = deferring.clone();
+    streamed["stream"] = true.into();
+    let mut in_background = deferring.clone();
+    in_background["background"] = true.into();
+    for (at, body) in [deferring, streamed, in_background].iter().enumerate() {
+        let id = format!("deferring-{at}");
+        let request = served.posting("/responses", body);
+        let answer = served.send(request.header("x-request-id", &id)).await;
+        if at == 2 {
+            served.settled(&answer.ok()["id"]).await;
+        }
+        let lines = deferral_lines(&log);
+        assert_eq!(lines.len(), at + 1, "{lines:#?}");
+        let line = &lines[at];
+        assert!(line.trim_start().starts_with("INFO "), "{line}");
+        assert!(line.contains("60 of 61; search_tools"), "{line}");
+        assert!(line.contains(&format!("request_id=\"{id}\"")), "{line}");
+        // Names of tools are content of the request.
+        assert!(!line.contains("book_flight"), "{line}");
+    }
+    let quiet = json!({"input": "go", "tools": [{"type": "haft:book_flight"}, function("near")]});
+    served.create(quiet).await;
+    assert_eq!(deferral_lines(&log).len(), 3, "{}", log.text());
+}
+
+/// The log lines about deferred tools.
+fn deferral_lines(log: &Log) -> Vec<String> {
+    let text = log.text();
+    let lines = text.lines().filter(|line| line.contains("deferred tools"));
+    lines.map(str::to_owned).collect()
 }
 
 #[tokio::test]
