@@ -120,8 +120,15 @@ pub(crate) fn is_final(error: &ModelError) -> bool {
     !error.kind.is_retryable() || is_too_late
 }
 
+/// The beginning of what the TLS library says about a certificate. The rest may name hosts.
+const BAD_CERTIFICATE: &str = "invalid peer certificate";
+
 /// A text without the addresses in it.
 fn without_addresses(text: &str) -> String {
+    let text = match text.find(BAD_CERTIFICATE) {
+        Some(at) => &text[..at + BAD_CERTIFICATE.len()],
+        None => text,
+    };
     let mut told = String::new();
     let mut rest = text;
     while let Some(at) = ["http://", "https://"]
@@ -159,6 +166,12 @@ mod tests {
         assert_eq!(
             told(ModelErrorKind::Unreachable, words),
             "the model's provider cannot be reached: error sending request: connection refused"
+        );
+        let words = "https://10.0.0.7: error sending request: invalid peer certificate: certificate not valid for \
+                     name \"10.0.0.7\"; certificate is only valid for DnsName(\"gpu.internal\")";
+        assert_eq!(
+            told(ModelErrorKind::Unreachable, words),
+            "the model's provider cannot be reached: error sending request: invalid peer certificate"
         );
         let words = "it points to `https://sso.internal`: set the base address";
         let told_of_it = told(ModelErrorKind::NotFound, words);

@@ -4,6 +4,7 @@ use haft_core::{ModelError, ModelErrorKind};
 use reqwest::header::{AUTHORIZATION, HeaderName};
 
 use super::Endpoint;
+use super::direct::TLS_RECORD;
 
 /// The port that Ollama listens on unless it is told otherwise.
 const OLLAMA_PORT: u16 = 11434;
@@ -18,7 +19,7 @@ pub(super) struct KnownComplaint {
     pub(super) remedy: &'static str,
 }
 
-const COMPLAINTS: [KnownComplaint; 5] = [
+const COMPLAINTS: [KnownComplaint; 8] = [
     // vLLM, for `auto` and for `required`.
     KnownComplaint {
         words: "--tool-call-parser",
@@ -48,7 +49,26 @@ const COMPLAINTS: [KnownComplaint; 5] = [
         message: "the model cannot call tools",
         remedy: "set `model` to one that supports tools",
     },
+    // nginx, Go and Apache, on a port for TLS.
+    KnownComplaint {
+        words: "plain http request was sent to https port",
+        message: TLS_MESSAGE,
+        remedy: TLS_REMEDY,
+    },
+    KnownComplaint {
+        words: "client sent an http request to an https server",
+        message: TLS_MESSAGE,
+        remedy: TLS_REMEDY,
+    },
+    KnownComplaint {
+        words: "speaking plain http to an ssl-enabled server port",
+        message: TLS_MESSAGE,
+        remedy: TLS_REMEDY,
+    },
 ];
+
+const TLS_MESSAGE: &str = "it expects another protocol";
+const TLS_REMEDY: &str = "the server speaks TLS there: begin `base_url` with `https://`";
 
 /// The complaint in a server's message, if it is a known one.
 pub(super) fn known_complaint(message: &str) -> Option<&'static KnownComplaint> {
@@ -190,12 +210,33 @@ fn connection_remedy(message: &str) -> Option<String> {
         "nothing listens there: start the server, or correct `base_url`"
     } else if says("invalidcontenttype") || says("corrupt message") {
         "the server does not speak TLS there: begin `base_url` with `http://`"
+    } else if says("tls handshake eof") {
+        "the server closed the connection during the TLS handshake: if it does not speak TLS, begin `base_url` \
+         with `http://`"
+    } else if says(&TLS_RECORD.to_lowercase()) {
+        TLS_REMEDY
+    } else if says("hung up before it answered") {
+        "the server closed the connection without an answer: look at its log; if it speaks TLS there, begin \
+         `base_url` with `https://`"
     } else if says("dns error") || says("failed to lookup") {
         "the host name is unknown: correct `base_url`"
+    } else if says("invalid peer certificate") {
+        certificate_remedy(&message)
     } else {
         return None;
     };
     Some(remedy.into())
+}
+
+/// What to do about a certificate that was rejected for this reason.
+fn certificate_remedy(reason: &str) -> &'static str {
+    if reason.contains("not valid for name") || reason.contains("notvalidforname") {
+        "the server's certificate is for another host name: correct the host in `base_url`"
+    } else if reason.contains("expired") {
+        "the server's certificate has expired: renew it, or correct the clock of this system"
+    } else {
+        "this system does not trust the server's certificate: add its CA to the system's certificates"
+    }
 }
 
 #[cfg(test)]
@@ -310,6 +351,29 @@ mod tests {
             ),
         ] {
             assert_eq!(note(base, path, status, body), expected);
+        }
+    }
+
+    #[test]
+    fn certificate_remedy_depends_on_the_reason() {
+        for (reason, expected) in [
+            (
+                "invalid peer certificate: certificate not valid for name \"10.0.0.5\"; certificate is only valid \
+                 for DnsName(\"gpu.internal\")",
+                "another host name",
+            ),
+            (
+                "invalid peer certificate: NotValidForName",
+                "another host name",
+            ),
+            (
+                "invalid peer certificate: certificate expired: verification time 3",
+                "has expired",
+            ),
+            ("invalid peer certificate: UnknownIssuer", "add its CA"),
+        ] {
+            let remedy = connection_remedy(reason).unwrap();
+            assert!(remedy.contains(expected), "{reason}: {remedy}");
         }
     }
 

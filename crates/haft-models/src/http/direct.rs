@@ -36,7 +36,7 @@ use self::wire::Wire;
 use super::answer::Answer;
 use super::client::{MAX_REDIRECTS, chained, may_follow};
 
-pub(super) use head::Letter;
+pub(super) use head::{Letter, TLS_RECORD};
 
 /// How long a connection is kept for the next request.
 const KEPT: Duration = Duration::from_secs(90);

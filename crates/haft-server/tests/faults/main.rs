@@ -14,6 +14,7 @@ mod expected;
 mod legal;
 mod log;
 mod matrix;
+mod remedies;
 #[path = "../api/support.rs"]
 #[allow(dead_code, reason = "the other tests use all of it")]
 mod support;

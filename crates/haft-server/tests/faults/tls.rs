@@ -25,7 +25,7 @@ const CERTIFICATE: &[u8] = include_bytes!("self_signed.crt");
 const PRIVATE_KEY: &[u8] = include_bytes!("self_signed.key");
 
 /// A backend whose certificate nobody vouches for; counts who comes, and what anybody says to it.
-fn untrusted() -> (u16, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+pub(crate) fn untrusted() -> (u16, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     client();
     let certificate = CertificateDer::from_pem_slice(CERTIFICATE).unwrap();
     let key = PrivateKeyDer::from_pem_slice(PRIVATE_KEY).unwrap();

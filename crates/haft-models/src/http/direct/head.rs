@@ -84,6 +84,7 @@ impl Head {
             let length = match read {
                 Ok(Status::Complete(length)) => length,
                 Ok(Status::Partial) => return Ok(None),
+                Err(_) if is_tls(buffer) => return Err(WireError::NotHttp(TLS_RECORD)),
                 Err(error) => return Err(not_http(error)),
             };
             let status = parsed.code.unwrap_or_default();
@@ -199,6 +200,15 @@ fn words<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = 
             .split(|byte| *byte == b',')
             .map(<[u8]>::trim_ascii)
     })
+}
+
+/// Why an answer of a server that expects TLS is not HTTP.
+pub(in crate::http) const TLS_RECORD: &str = "it is a TLS record";
+
+/// Whether an answer begins like a record of TLS (RFC 8446, section 5.1): most servers send an alert to a
+/// client that does not begin with a handshake.
+fn is_tls(answer: &[u8]) -> bool {
+    matches!(answer, [20..=24, 3, ..])
 }
 
 fn not_http(error: httparse::Error) -> WireError {
