@@ -23,6 +23,8 @@ pub(crate) struct ChatLift {
     has_begun: bool,
     is_done: bool,
     finish: Option<FinishReason>,
+    /// Whether content after the end was logged.
+    has_warned: bool,
     usage: Option<Usage>,
     recover: Recover,
     /// All text so far, where calls are to be found in it.
@@ -59,6 +61,7 @@ impl ChatLift {
             has_begun: false,
             is_done: false,
             finish: None,
+            has_warned: false,
             usage: None,
             recover,
             held: may_recover.then(String::new),
@@ -107,7 +110,10 @@ impl ChatLift {
     fn choice(&mut self, choice: &Choice<'_>, chunk: u64, events: &mut Events) {
         // The answer ended: what follows was not part of what the model was judged by.
         if self.finish.is_some() {
-            if choice.said().is_some_and(|said| !said.is_empty()) {
+            let has_content = choice.said().is_some_and(|said| !said.is_empty());
+            // Once: such a server may send many chunks more.
+            if has_content && !self.has_warned {
+                self.has_warned = true;
                 tracing::warn!("ignoring content after `finish_reason` in an answer of the model");
             }
             return;

@@ -15,6 +15,7 @@ mod defects;
 mod errors;
 mod health;
 mod ignored;
+mod late_content;
 #[path = "../../src/stream/legal.rs"]
 mod legal;
 mod limits;

@@ -15,14 +15,14 @@ use crate::support::{Setup, client, function, item_types, kinds, last};
 use crate::tools::echo;
 
 /// A Responses server that plays recorded events and notes the requests.
-struct Upstream {
-    url: String,
+pub(crate) struct Upstream {
+    pub(crate) url: String,
     requests: Arc<Mutex<Vec<Value>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Upstream {
-    async fn start(answers: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) async fn start(answers: impl IntoIterator<Item = String>) -> Self {
         client();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -55,7 +55,7 @@ impl Upstream {
         self.requests.lock().unwrap()[at].clone()
     }
 
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.requests.lock().unwrap().len()
     }
 }
