@@ -1,6 +1,8 @@
 //! A Responses server behind this one: what its own tools can do reaches the client, and comes back.
 
 use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use haft_core::ProviderTools;
@@ -11,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::resuming::{remains, told_up_to};
 use crate::support::{Setup, client, function, item_types, kinds, last};
 use crate::tools::echo;
 
@@ -21,20 +24,38 @@ pub(crate) struct Upstream {
     task: tokio::task::JoinHandle<()>,
 }
 
+/// What the server answers to one request.
+pub(crate) enum Reply {
+    Whole(String),
+    /// The beginning of an answer; nothing follows, and the connection stays open.
+    Stalled(String),
+}
+
+impl From<String> for Reply {
+    fn from(answer: String) -> Self {
+        Self::Whole(answer)
+    }
+}
+
 impl Upstream {
-    pub(crate) async fn start(answers: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) async fn start(answers: impl IntoIterator<Item = impl Into<Reply>>) -> Self {
         client();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&requests);
-        let mut answers: VecDeque<String> = answers.into_iter().collect();
+        let mut answers: VecDeque<Reply> = answers.into_iter().map(Into::into).collect();
         let task = tokio::spawn(async move {
+            let mut open = Vec::new();
             loop {
-                let (stream, _) = listener.accept().await.unwrap();
-                let answer = answers.pop_front().unwrap_or_default();
-                let request = serve_one(stream, &answer).await;
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let reply = answers.pop_front();
+                let reply = reply.unwrap_or_else(|| Reply::Whole(String::new()));
+                let request = serve_one(&mut stream, &reply).await;
                 noted.lock().unwrap().push(request);
+                if matches!(reply, Reply::Stalled(_)) {
+                    open.push(stream);
+                }
             }
         });
         Self {
@@ -67,7 +88,7 @@ impl Drop for Upstream {
 }
 
 /// Answers one request and gives its body.
-async fn serve_one(mut stream: TcpStream, answer: &str) -> Value {
+async fn serve_one(stream: &mut TcpStream, reply: &Reply) -> Value {
     let mut bytes = Vec::new();
     let body = loop {
         let mut piece = vec![0; 16 * 1024];
@@ -84,13 +105,18 @@ async fn serve_one(mut stream: TcpStream, answer: &str) -> Value {
             break bytes[head + 4..].to_vec();
         }
     };
+    let (answer, length) = match reply {
+        Reply::Whole(answer) => (answer, answer.len()),
+        Reply::Stalled(answer) => (answer, answer.len() + 1),
+    };
     let head = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-        answer.len()
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(answer.as_bytes()).await.unwrap();
-    let _ = stream.shutdown().await;
+    if matches!(reply, Reply::Whole(_)) {
+        let _ = stream.shutdown().await;
+    }
     serde_json::from_slice(&body).unwrap()
 }
 
@@ -215,7 +241,7 @@ async fn tools_of_the_provider_work_beside_those_of_this_server() {
             "file_search_call.results"],
         "tool_choice": {"type": "web_search"}});
     let events = served.stream(body.clone()).await;
-    assert_eq!(runs.load(std::sync::atomic::Ordering::SeqCst), 1);
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
     let first = upstream.request(0);
     assert_eq!(first["tools"][0], search);
     assert_eq!(first["tools"][1], code);
@@ -357,7 +383,7 @@ async fn calls_that_the_client_executes_end_the_turn_and_wait_for_their_outputs(
         ["shell_call", "haft:echo", "apply_patch_call"]
     );
     assert_eq!(response["status"], "requires_action");
-    assert_eq!(runs.load(std::sync::atomic::Ordering::SeqCst), 1);
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
     assert_eq!(upstream.count(), 1, "the turn is over");
     let patched = kinds(&events);
     assert!(patched.contains(&"response.apply_patch_call_operation_diff.delta"));
@@ -550,7 +576,7 @@ async fn a_backend_without_the_ability_behaves_as_before() {
 #[tokio::test]
 async fn a_pool_passes_on_only_what_all_of_it_take() {
     let near = Upstream::start([answer([message("a", &json!([]))])]).await;
-    let far = Upstream::start([]).await;
+    let far = Upstream::start(Vec::<String>::new()).await;
     let member = |name: &str, model: OpenAiResponses| {
         let model: Arc<dyn haft_core::Model> = Arc::new(model);
         Arc::new(Member::new(name, haft_models::Backend::from(model)))
@@ -609,4 +635,148 @@ async fn private_addresses_never_reach_the_provider() {
         .serve()
         .await;
     served.create(asking("https://10.0.0.1/a.pdf")).await;
+}
+
+/// The tools of the provider that the tests below use.
+fn provider_tools() -> Value {
+    json!([{"type": "web_search"}, {"type": "code_interpreter", "container": {"type": "auto"}}])
+}
+
+/// The items that a request sent to the provider, without messages of the user.
+fn sent_back(request: &Value) -> Vec<Value> {
+    let input = request["input"].as_array().unwrap().iter();
+    input.filter(|it| it["role"] != "user").cloned().collect()
+}
+
+#[tokio::test]
+async fn a_conversation_keeps_items_of_the_provider_and_sends_them_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let upstream = Upstream::start([
+        answer([
+            web_search(),
+            code_interpreter(),
+            message("Bergen", &json!([])),
+        ]),
+        answer([message("again", &json!([]))]),
+        answer([message("after a restart", &json!([]))]),
+    ])
+    .await;
+    let expected = [web_search().1, code_interpreter().1];
+    let served = setup(&upstream).on_disk(directory.path()).serve().await;
+    let conversation = served.post("/conversations", json!({})).await.ok();
+    let conversation = conversation["id"].as_str().unwrap().to_owned();
+    let body = |input: &str| json!({"input": input, "tools": provider_tools(), "conversation": conversation});
+    let first = served.create(body("Where?")).await;
+    assert_eq!(first["output"].as_array().unwrap()[..2], expected);
+
+    let path = format!("/conversations/{conversation}/items?order=asc");
+    let items = served.get(&path).await.ok();
+    assert_eq!(items["data"].as_array().unwrap()[1..3], expected);
+    for item in &expected {
+        let id = item["id"].as_str().unwrap();
+        let path = format!("/conversations/{conversation}/items/{id}");
+        assert_eq!(served.get(&path).await.ok(), *item);
+    }
+    served.create(body("More")).await;
+    let second = sent_back(&upstream.request(1));
+    assert_eq!(second[..2], expected, "as they came");
+    assert_eq!(second[2]["content"][0]["text"], "Bergen");
+    assert_eq!(second.len(), 3);
+    served.stop().await;
+
+    // The conversation is read from the file.
+    let served = setup(&upstream).on_disk(directory.path()).serve().await;
+    served.create(body("Once more")).await;
+    let third = sent_back(&upstream.request(2));
+    assert_eq!(third[..3], second);
+    assert_eq!(third[3]["content"][0]["text"], "again");
+}
+
+/// The beginning of an answer, up to and with the first event that has this text.
+fn up_to(answer: &str, text: &str) -> String {
+    let at = answer.find(text).unwrap();
+    let end = answer[at..].find("\n\n").unwrap();
+    answer[..at + end + 2].to_owned()
+}
+
+/// A code interpreter call with another id.
+fn another_code_interpreter() -> Told {
+    let (mut added, mut done, events) = code_interpreter();
+    added["id"] = "ci_2".into();
+    done["id"] = "ci_2".into();
+    (added, done, events)
+}
+
+#[tokio::test]
+async fn a_background_run_that_was_killed_keeps_items_of_the_provider() {
+    // The process dies in the middle of an item of the provider, and behind one.
+    for (text, kind, is_whole) in [
+        (
+            "code_interpreter_call.interpreting",
+            "response.code_interpreter_call.interpreting",
+            false,
+        ),
+        ("never", "response.output_text.delta", true),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let cut = answer([code_interpreter(), message("never", &json!([]))]);
+        let first = answer([web_search(), call("echo", r#"{"text":"a"}"#)]);
+        let cut = Reply::Stalled(up_to(&cut, text));
+        let upstream = Upstream::start([first.into(), cut]).await;
+        let serve = async |upstream: &Upstream, directory: &Path| {
+            let (tool, runs) = echo("echo");
+            let setup = setup(upstream).tools([tool]).on_disk(directory);
+            (setup.serve().await, runs)
+        };
+        let (served, _) = serve(&upstream, directory.path()).await;
+        let mut tools = provider_tools();
+        let own = json!({"type": "haft:echo"});
+        tools.as_array_mut().unwrap().push(own);
+        let body = json!({"input": "Where?", "tools": tools, "background": true, "stream": true});
+        let (id, told) = told_up_to(&served, &body, kind).await;
+        let copy = remains(directory.path());
+
+        let last = message("Bergen", &json!([]));
+        let upstream = Upstream::start([
+            answer([another_code_interpreter(), last]),
+            answer([message("again", &json!([]))]),
+        ])
+        .await;
+        let (served, runs) = serve(&upstream, copy.path()).await;
+        let done = served.settled(&json!(id)).await;
+        assert_eq!(done["status"], "completed", "{done:#}");
+        assert_eq!(runs.load(Ordering::SeqCst), 0, "its result was stored");
+        let resumed = upstream.request(0);
+        let sent_tools = resumed["tools"].as_array().unwrap();
+        assert_eq!(sent_tools[..2], provider_tools().as_array().unwrap()[..]);
+        let resumed = sent_back(&resumed);
+        assert_eq!(resumed[0], web_search().1, "as it came");
+        assert_eq!(resumed[1]["type"], "function_call");
+        assert_eq!(resumed[2]["output"], "echo: a");
+        assert_eq!(resumed.len(), 3, "the turn is repeated: {resumed:#?}");
+
+        let log = crate::state::replay(&served, &id, "").await;
+        crate::legal::assert_legal(&log);
+        assert_eq!(log[..told.len()], *told);
+        let output = done["output"].as_array().unwrap();
+        assert_eq!(output[0], web_search().1);
+        assert_eq!(output[1]["type"], "haft:echo");
+        // What was streamed stays: an item that was whole as it was, another as a failed one.
+        assert_eq!(output[2]["id"], "ci_1");
+        if is_whole {
+            assert_eq!(output[2], code_interpreter().1);
+        } else {
+            assert_eq!(output[2]["status"], "failed");
+        }
+        let at = output.len() - 2;
+        assert_eq!(output[at], another_code_interpreter().1);
+        assert_eq!(output[at + 1]["content"][0]["text"], "Bergen");
+
+        let next = json!({"input": "More", "previous_response_id": id, "tools": tools});
+        served.create(next).await;
+        let next = sent_back(&upstream.request(1));
+        assert_eq!(next[..3], resumed);
+        assert_eq!(next[3], output[2]);
+        assert_eq!(next[next.len() - 2], another_code_interpreter().1);
+    }
 }
