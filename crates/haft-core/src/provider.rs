@@ -87,6 +87,12 @@ impl ProviderTools {
     pub fn intersection(&self, other: &Self) -> Self {
         self.0.intersection(&other.0).cloned().collect()
     }
+
+    /// The types that the other does not have.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        self.0.difference(&other.0).cloned().collect()
+    }
 }
 
 impl<S: Into<String>> FromIterator<S> for ProviderTools {

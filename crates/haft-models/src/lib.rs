@@ -32,6 +32,7 @@ mod openai_responses;
 pub mod pool;
 pub mod probe;
 mod reasoning_field;
+mod rejected_tools;
 pub mod scripted;
 pub mod testing;
 mod wire;

@@ -2,7 +2,7 @@
 
 use haft_core::{
     BoxFuture, Capabilities, ForcedChoice, Item, Model, ModelError, ModelOptions, ModelRequest,
-    ModelStream, PROVIDER_TOOL_TYPES, ProviderTools, UnsupportedContent,
+    ModelStream, PROVIDER_TOOL_TYPES, ProviderOptions, ProviderTools, UnsupportedContent,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,6 +19,7 @@ use crate::lift::ResponsesLift;
 use crate::lower::responses::{self, Settings, ThoughtsBack};
 use crate::lower::tools::LeftOut;
 use crate::openai_chat::is_openai;
+use crate::rejected_tools::RejectedTools;
 
 /// Where `OpenAI` itself answers.
 const BASE_URL: &str = "https://api.openai.com/v1";
@@ -42,6 +43,8 @@ pub struct OpenAiResponses {
     settings: Settings,
     /// Whether it was set which tool types go to the server as they are.
     has_hosted_tools: bool,
+    /// What the server's errors say that it does not support.
+    rejected_tools: RejectedTools,
 }
 
 /// What a file can say about an `openai-responses` entry beside what it says about every one.
@@ -151,6 +154,7 @@ impl OpenAiResponses {
                 extra: Map::new(),
             },
             has_hosted_tools: false,
+            rejected_tools: RejectedTools::default(),
         }
     }
 
@@ -237,6 +241,26 @@ impl OpenAiResponses {
         self
     }
 
+    /// Remembers the tool types that an error says the server does not support, and logs each once.
+    fn learn_from(
+        &self,
+        mut error: ModelError,
+        options: &ProviderOptions,
+        body: &[u8],
+    ) -> ModelError {
+        let rejected = self.rejected_tools.learn(&mut error, options, body);
+        for tool_type in rejected {
+            let (model, url) = (&*self.settings.model, self.connection.base());
+            tracing::warn!(
+                model,
+                url,
+                "the backend does not support the hosted tool type `{tool_type}`: it is treated as unsupported \
+                 until haft restarts; leave it out of `hosted_tools` of the model"
+            );
+        }
+        error
+    }
+
     /// The tools of a request that this model would not be shown, and why.
     pub fn left_out(&self, request: &ModelRequest) -> Vec<LeftOut> {
         responses::tools(request, &self.settings)
@@ -267,7 +291,10 @@ impl Model for OpenAiResponses {
     }
 
     fn capabilities(&self) -> Capabilities {
-        self.settings.capabilities.clone()
+        let mut capabilities = self.settings.capabilities.clone();
+        let types = capabilities.provider_tools;
+        capabilities.provider_tools = self.rejected_tools.remove_from(types);
+        capabilities
     }
 
     fn unsupported(&self, item: &Item) -> Option<UnsupportedContent> {
@@ -288,10 +315,13 @@ impl Model for OpenAiResponses {
             request.options.stream = wanted;
             let lowered = responses::lower(&request, &self.settings)?;
             let accept = answer::accepts(wanted);
-            let body = self
+            let sent = self
                 .connection
-                .post("responses", lowered.body, accept)
-                .await?;
+                .post("responses", lowered.body.clone(), accept)
+                .await;
+            let body = sent.map_err(|error| {
+                self.learn_from(error, &request.options.provider, &lowered.body)
+            })?;
             let lift = || ResponsesLift::new(request.options.provider.clone());
             let whole = |body: &str| lift().whole(body);
             answer::of(body, wanted, lift(), whole, lowered.tools).await

@@ -48,8 +48,10 @@ pub(crate) fn of_model(error: &ModelError, message: &str) -> ApiError {
     let mut told = ApiError::new(code, message);
     told.retry_after = error.retry_after;
     told.must_not_retry = is_final(error);
-    if code == ErrorCode::ContextLengthExceeded {
-        told = told.at("input");
+    match code {
+        ErrorCode::ContextLengthExceeded => told = told.at("input"),
+        ErrorCode::UnsupportedTool => told = told.at("tools"),
+        _ => {}
     }
     told
 }
@@ -64,6 +66,9 @@ fn code_of(error: &ModelError) -> ErrorCode {
         ModelErrorKind::PromptRefused => ErrorCode::InvalidPrompt,
         ModelErrorKind::InvalidRequest if error.code.as_deref() == Some("unsupported_content") => {
             ErrorCode::UnsupportedContent
+        }
+        ModelErrorKind::InvalidRequest if error.code.as_deref() == Some("unsupported_tool") => {
+            ErrorCode::UnsupportedTool
         }
         ModelErrorKind::InvalidRequest => ErrorCode::InvalidValue,
         ModelErrorKind::ServerError if matches!(error.status, Some(503 | 529)) => {

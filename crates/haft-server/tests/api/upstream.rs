@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::resuming::{remains, told_up_to};
 use crate::support::{Setup, client, function, item_types, kinds, last};
 use crate::tools::echo;
+use crate::watch::Log;
 
 /// A Responses server that plays recorded events and notes the requests.
 pub(crate) struct Upstream {
@@ -29,6 +30,8 @@ pub(crate) enum Reply {
     Whole(String),
     /// The beginning of an answer; nothing follows, and the connection stays open.
     Stalled(String),
+    /// HTTP 400 with this message.
+    Rejected(&'static str),
 }
 
 impl From<String> for Reply {
@@ -105,16 +108,24 @@ async fn serve_one(stream: &mut TcpStream, reply: &Reply) -> Value {
             break bytes[head + 4..].to_vec();
         }
     };
-    let (answer, length) = match reply {
-        Reply::Whole(answer) => (answer, answer.len()),
-        Reply::Stalled(answer) => (answer, answer.len() + 1),
+    let (status, media_type, answer) = match reply {
+        Reply::Whole(answer) | Reply::Stalled(answer) => {
+            ("200 OK", "text/event-stream", answer.clone())
+        }
+        Reply::Rejected(message) => {
+            let error = json!({"error": {"message": message, "type": "invalid_request_error",
+                "param": "tools", "code": null}});
+            ("400 Bad Request", "application/json", error.to_string())
+        }
     };
+    let is_stalled = matches!(reply, Reply::Stalled(_));
+    let length = answer.len() + usize::from(is_stalled);
     let head = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+        "HTTP/1.1 {status}\r\ncontent-type: {media_type}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await.unwrap();
     stream.write_all(answer.as_bytes()).await.unwrap();
-    if matches!(reply, Reply::Whole(_)) {
+    if !is_stalled {
         let _ = stream.shutdown().await;
     }
     serde_json::from_slice(&body).unwrap()
@@ -779,4 +790,99 @@ async fn a_background_run_that_was_killed_keeps_items_of_the_provider() {
         assert_eq!(next[3], output[2]);
         assert_eq!(next[next.len() - 2], another_code_interpreter().1);
     }
+}
+
+/// The warnings about tool types that the backend does not support.
+fn rejection_lines(log: &Log) -> Vec<String> {
+    let text = log.text();
+    let lines = text
+        .lines()
+        .filter(|it| it.contains("does not support the hosted tool type"));
+    lines.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn rejected_tool_type_is_unsupported_from_then_on() {
+    let log = Log::of("warn");
+    let rejection = "Hosted tool 'code_interpreter' is not supported with gpt-x.";
+    let upstream = Upstream::start([
+        Reply::Rejected(rejection),
+        answer([message("a", &json!([]))]).into(),
+        Reply::Rejected("Unsupported tool type: 'web_search'"),
+        answer([message("b", &json!([]))]).into(),
+    ])
+    .await;
+    let mut setup = setup(&upstream);
+    setup.options.unsupported_tools = UnsupportedTools::WebSearch;
+    let served = setup.serve().await;
+    let body = |tools: Value| json!({"input": "go", "tools": tools});
+    let code = body(json!([{"type": "web_search"}, {"type": "code_interpreter"}]));
+    let first = served.post("/responses", code.clone()).await;
+    assert_eq!(first.error(), (400, "unsupported_tool", Some("tools")));
+    let lines = rejection_lines(&log);
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    for part in [
+        " WARN ",
+        "`code_interpreter`",
+        &upstream.url,
+        "`hosted_tools`",
+        "gpt-x",
+    ] {
+        assert!(lines[0].contains(part), "no {part}: {}", lines[0]);
+    }
+    // The second one does not reach the backend.
+    let second = served.post("/responses", code).await;
+    let expected = (400, "unsupported_tool", Some("tools[1].type"));
+    assert_eq!(second.error(), expected);
+    assert_eq!(upstream.count(), 1);
+    // Other types still do, until they are rejected as well.
+    let search = body(json!([{"type": "web_search"}]));
+    served.create(search.clone()).await;
+    assert_eq!(upstream.request(1)["tools"], search["tools"]);
+    let rejected = served.post("/responses", search.clone()).await;
+    assert_eq!(rejected.error(), (400, "unsupported_tool", Some("tools")));
+    let ignored = served.post("/responses", search).await;
+    let warning = ignored.header("haft-warning").map(str::to_owned);
+    assert_eq!(warning.as_deref(), Some("ignored tool type web_search"));
+    ignored.ok();
+    assert_eq!(upstream.request(3)["tools"], Value::Null);
+    assert_eq!(rejection_lines(&log).len(), 2, "each once");
+}
+
+#[tokio::test]
+async fn rejected_custom_tool_is_lowered_to_a_function_from_then_on() {
+    let upstream = Upstream::start([
+        Reply::Rejected("'type' of tool must be 'function'"),
+        answer([message("a", &json!([]))]).into(),
+    ])
+    .await;
+    let served = setup(&upstream).serve().await;
+    let body = json!({"input": "go", "tools": [{"type": "custom", "name": "patch"}]});
+    let rejected = served.post("/responses", body.clone()).await;
+    assert_eq!(rejected.error(), (400, "unsupported_tool", Some("tools")));
+    assert_eq!(upstream.request(0)["tools"][0]["type"], "custom");
+    served.create(body).await;
+    assert_eq!(upstream.request(1)["tools"][0]["type"], "function");
+}
+
+#[tokio::test]
+async fn other_rejections_switch_no_tool_off() {
+    let log = Log::of("warn");
+    let quoted = "cannot read `Unsupported tool type: web_search`";
+    let upstream = Upstream::start([
+        Reply::Rejected("Invalid `user_location` of tool `web_search`"),
+        Reply::Rejected(quoted),
+        answer([message("a", &json!([]))]).into(),
+    ])
+    .await;
+    let served = setup(&upstream).serve().await;
+    let body = |input: &str| json!({"input": input, "tools": [{"type": "web_search"}]});
+    // A client that makes the server repeat its own words changes nothing for others.
+    for input in ["go", "Unsupported tool type: web_search"] {
+        let rejected = served.post("/responses", body(input)).await;
+        assert_eq!(rejected.error().1, "invalid_value", "{input}");
+    }
+    served.create(body("go")).await;
+    assert_eq!(upstream.request(2)["tools"], body("go")["tools"]);
+    assert!(rejection_lines(&log).is_empty());
 }
