@@ -162,15 +162,18 @@ fn answered_before(id: &str, claim: Option<&Claim>) -> ApiError {
             response_id,
             record,
         }) => {
-            let result = match &record.item {
+            let (result, is_error) = match &record.item {
                 Item::Other(members) => result_of(members),
-                _ => String::new(),
+                _ => (String::new(), false),
             };
-            format!(
-                "the call was executed and is not executed again; its result is item `{}` of response \
-                 `{response_id}`: {result}",
-                record.id
-            )
+            // A call that failed or was interrupted may have taken effect or not: its item says what is known.
+            let what = if is_error {
+                "the call was started and is not started again; it ended without a result"
+            } else {
+                "the call was executed and is not executed again; its result"
+            };
+            let item = &record.id;
+            format!("{what} (item `{item}` of response `{response_id}`): {result}")
         }
         Some(Claim::OutcomeUnknown) | None => {
             "the call was started and is not started again; its outcome is unknown, and it may have \
@@ -183,14 +186,14 @@ fn answered_before(id: &str, claim: Option<&Claim>) -> ApiError {
     ApiError::new(ErrorCode::ApprovalRequestNotFound, message).at("input")
 }
 
-/// The beginning of what a call returned, or of its error.
-fn result_of(members: &Map<String, Value>) -> String {
-    let (output, _) = crate::mcp::output_of(members, false);
+/// The beginning of what a call returned, or of its error, and whether it is an error.
+fn result_of(members: &Map<String, Value>) -> (String, bool) {
+    let (output, is_error) = crate::mcp::output_of(members, false);
     let text = match output.to_text() {
         text if text.is_empty() => members.get("output").map(Value::to_string),
         text => Some(text),
     };
     let text = text.unwrap_or_default();
     let end = text.floor_char_boundary(QUOTED_BYTES);
-    text.get(..end).unwrap_or_default().to_owned()
+    (text.get(..end).unwrap_or_default().to_owned(), is_error)
 }

@@ -95,12 +95,8 @@ async fn a_background_run_that_was_put_away_in_a_call_goes_on_and_tells_what_it_
 async fn an_allowed_call_that_was_interrupted_is_not_made_again() {
     let air = Fake::with(&["wait"]).await;
     let directory = tempfile::tempdir().unwrap();
-    let served = serve(
-        directory.path(),
-        &air,
-        vec![call("air__wait", json!({})), say("careful")],
-    )
-    .await;
+    let script = vec![call("air__wait", json!({})), say("careful")];
+    let (served, model) = serve_with(directory.path(), &air, script).await;
     let first = served
         .create(json!({"input": "go", "tools": asking(&air)}))
         .await;
@@ -127,6 +123,7 @@ async fn an_allowed_call_that_was_interrupted_is_not_made_again() {
     // Whoever goes on from there does not repeat it, and the model knows that nobody knows.
     let third = json!({"input": "and?", "tools": asking(&air), "previous_response_id": id});
     served.create(third).await;
+    assert_outcome_unknown(&outputs(&model));
     assert_eq!(air.called(), ["wait"]);
     let late = json!({"input": yes(&first), "tools": asking(&air), "previous_response_id": id});
     let answer = served.post("/responses", late).await;
@@ -273,6 +270,51 @@ async fn approved_call_whose_client_left_has_an_unknown_outcome_in_its_conversat
     served.create(branch).await;
     assert_outcome_unknown(&outputs(&model));
     assert_eq!(air.called(), ["wait"]);
+}
+
+#[tokio::test]
+async fn approved_call_whose_client_left_has_an_unknown_outcome_for_a_repeated_approval() {
+    for (is_stored, is_streamed) in [(true, false), (true, true), (false, false), (false, true)] {
+        let what = format!("stored: {is_stored}, streamed: {is_streamed}");
+        let directory = tempfile::tempdir().unwrap();
+        let air = Fake::with(&["wait"]).await;
+        let script = vec![call("air__wait", json!({})), say("careful"), say("careful")];
+        let (served, model) = serve_with(directory.path(), &air, script).await;
+        let first = served
+            .create(json!({"input": "go", "tools": asking(&air)}))
+            .await;
+        let approval = json!({"input": yes(&first), "tools": asking(&air), "store": is_stored,
+            "stream": is_streamed, "previous_response_id": first["id"]});
+        let raw = Raw::post(&served, &approval).await;
+        air.waits().await;
+        let assert_refused = async |when: &str| {
+            let message = refused(&served, approval.clone()).await;
+            for part in ["was started and is not started again", "unknown"] {
+                assert!(message.contains(part), "{what}, {when}: {message}");
+            }
+            assert!(
+                !message.contains("was executed"),
+                "{what}, {when}: {message}"
+            );
+        };
+        // A client that loses patience repeats the request while the call runs.
+        assert_refused("while it runs").await;
+        drop(raw);
+        assert_refused("after its client left").await;
+        let next = || {
+            let body = json!({"input": "and?", "tools": asking(&air),
+                "previous_response_id": first["id"]});
+            served.create(body)
+        };
+        next().await;
+        assert_outcome_unknown(&outputs(&model));
+        // The same when the call has ended and nobody was there to hear of it.
+        air.go_on();
+        next().await;
+        assert_outcome_unknown(&outputs(&model));
+        assert_refused("after the call ended").await;
+        assert_eq!(air.called(), ["wait"], "{what}");
+    }
 }
 
 #[tokio::test]
