@@ -8,6 +8,7 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
+use haft_core::StoredItem;
 use serde_json::Value;
 
 use crate::access::MemoryPermit;
@@ -32,7 +33,12 @@ pub(super) async fn digest<T: Send + 'static>(
     sized(bytes.len(), move || work(&bytes)).await
 }
 
-/// Does something for a body of this size, beside the other requests if it is large.
+/// How many bytes stored items have.
+pub(super) fn bytes_of<'i>(items: impl IntoIterator<Item = &'i StoredItem>) -> usize {
+    items.into_iter().map(|item| item.json.get().len()).sum()
+}
+
+/// Does something for a body of this size, on a blocking thread if it is large.
 pub(super) async fn sized<T: Send + 'static>(
     size: usize,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,

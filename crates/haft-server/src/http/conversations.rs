@@ -220,7 +220,10 @@ pub(super) async fn list(
     let page = app.store.conversation_page(&caller.owner, &id, query.page);
     let page = page.await.map_err(store_failed)?;
     let page = page.ok_or_else(|| conversation_not_found(&id))?;
-    Ok(reply::ok(&ListPage::of(&page, &view)))
+    body::sized(body::bytes_of(&page.items), move || {
+        Ok(reply::ok(&ListPage::of(&page, &view)))
+    })
+    .await
 }
 
 /// `GET /conversations/{id}/items/{item_id}`

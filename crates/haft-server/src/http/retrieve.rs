@@ -8,7 +8,7 @@ use haft_core::{Owner, StoredItem, StoredResponse};
 use serde_json::{Value, json};
 
 use super::path::Ids;
-use super::{background, reply};
+use super::{background, body, reply};
 use crate::app::{App, Caller, store_failed};
 use crate::error::{ApiError, ErrorCode, without_content};
 use crate::stream::Dialect;
@@ -81,12 +81,12 @@ pub(super) async fn retrieve(
             caller.dialect,
         ));
     }
-    Ok(reply::ok(&shown(
-        &stored,
-        resource,
-        &app.view(&caller.owner, query.include),
-        caller.dialect,
-    )))
+    let view = app.view(&caller.owner, query.include);
+    let size = body::bytes_of(&stored.output);
+    body::sized(size, move || {
+        Ok(reply::ok(&shown(&stored, resource, &view, caller.dialect)))
+    })
+    .await
 }
 
 /// `DELETE /responses/{id}`
@@ -129,8 +129,11 @@ pub(super) async fn input_items(
     }
     items.extend(last.input);
     let view = app.view(&caller.owner, query.include);
-    let page = ListPage::cut(&items, &query.page, &view)?;
-    Ok(reply::ok(&page))
+    body::sized(body::bytes_of(&items), move || {
+        let page = ListPage::cut(&items, &query.page, &view)?;
+        Ok(reply::ok(&page))
+    })
+    .await
 }
 
 /// What its conversation held before a response was added to it.
