@@ -224,7 +224,7 @@ fn removed_data_folder_is_noticed_and_nothing_is_acknowledged() {
     assert!(answer.contains("\"status\":\"failed\""), "{answer}");
     assert!(!answer.contains("haft-data"), "{answer}");
     assert_eq!(support::probe(&address, "/readyz").0, 503);
-    logged(folder.path(), "store lost");
+    logged(folder.path(), "database file lost");
     // Another one in its place is none of this server's.
     std::fs::create_dir(&data).unwrap();
     std::fs::copy(away.join("haft.db"), data.join("haft.db")).unwrap();
@@ -233,7 +233,7 @@ fn removed_data_folder_is_noticed_and_nothing_is_acknowledged() {
     assert!(answer.contains("\"status\":\"failed\""), "{answer}");
     std::fs::remove_dir_all(&data).unwrap();
     std::fs::rename(&away, &data).unwrap();
-    logged(folder.path(), "store is back");
+    logged(folder.path(), "database file is back");
     stored(&address);
     assert_eq!(request(&address, "GET", &path, "").0, 200);
 }
@@ -244,7 +244,7 @@ fn removed_data_folder_is_logged_although_nobody_writes() {
     let (_running, address) = logging(folder.path(), &[]);
     stored(&address);
     std::fs::remove_dir_all(folder.path().join("haft-data")).unwrap();
-    logged(folder.path(), "store lost");
+    logged(folder.path(), "database file lost");
     assert_eq!(support::probe(&address, "/readyz").0, 503);
 }
 

@@ -288,7 +288,7 @@ impl<S> Stalling<S> {
             ready!(stalled.look_again.as_mut().poll(cx));
             let lasted = stalled.since.elapsed();
             if lasted >= stall || (lasted >= crowded_stall && self.bounds.is_crowded()) {
-                let message = "the client reads too slowly";
+                let message = "timed out: client reads the response too slowly";
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, message)));
             }
             let left = stall.saturating_sub(lasted).min(STALL_GLANCE);

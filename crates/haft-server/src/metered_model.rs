@@ -1,6 +1,6 @@
 //! A model whose answers count against the memory budget while they are collected.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::StreamExt as _;
 use haft_core::{
@@ -23,17 +23,39 @@ pub(crate) fn metered(model: Arc<dyn Model>, budget: &MemoryBudget) -> Arc<dyn M
     Arc::new(MeteredModel { model, answers })
 }
 
+/// Passes the events of a model on and counts them.
 struct MeteredModel {
     model: Arc<dyn Model>,
     answers: Arc<Answers>,
 }
 
+/// What was collected of the answers of one run.
 struct Answers {
     budget: MemoryBudget,
-    collected: Mutex<(usize, MemoryPermit)>,
+    collected: Mutex<Collected>,
+}
+
+#[derive(Default)]
+struct Collected {
+    /// Of all answers, with their copies.
+    bytes: usize,
+    /// Of the answer that is being received.
+    answer: usize,
+    permit: MemoryPermit,
 }
 
 impl Answers {
+    /// Another answer begins. Those before it stay part of the conversation.
+    fn begin(&self) {
+        self.collected().answer = 0;
+    }
+
+    fn collected(&self) -> MutexGuard<'_, Collected> {
+        self.collected
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Counts an event; fails when there is no room for what was collected.
     fn count(&self, event: &ModelEvent) -> Result<(), ModelError> {
         let size = match event {
@@ -49,17 +71,20 @@ impl Answers {
             } => serde_json::to_string(members).map_or(0, |json| json.len()),
             _ => return Ok(()),
         };
-        let mut collected = self
-            .collected
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let (bytes, permit) = &mut *collected;
-        *bytes = bytes.saturating_add(size.saturating_mul(COPIES));
+        let mut collected = self.collected();
+        let Collected {
+            bytes,
+            answer,
+            permit,
+        } = &mut *collected;
+        let size = size.saturating_mul(COPIES);
+        *bytes = bytes.saturating_add(size);
+        *answer = answer.saturating_add(size);
         if *bytes <= FREE_BYTES {
             return Ok(());
         }
         let most = self.budget.max_answer_bytes();
-        if *bytes > most {
+        if *answer > most {
             let message = format!(
                 "the model's answer has more than {} bytes of content",
                 most / COPIES
@@ -67,7 +92,7 @@ impl Answers {
             return Err(ModelError::new(ModelErrorKind::Protocol, message));
         }
         self.budget.grow(permit, *bytes).map_err(|_| {
-            let message = "the server has no memory left for the model's answer";
+            let message = "memory budget exhausted while receiving the model's answer; retry later";
             ModelError::new(ModelErrorKind::ServerError, message)
         })
     }
@@ -101,6 +126,7 @@ impl Model for MeteredModel {
     fn send(&self, request: ModelRequest) -> BoxFuture<'_, Result<ModelStream, ModelError>> {
         let sent = self.model.send(request);
         let answers = Arc::clone(&self.answers);
+        answers.begin();
         Box::pin(async move {
             let events = sent.await?;
             let counted = events.map(move |event| {

@@ -25,9 +25,8 @@ const NOTED_EVERY: u32 = 12;
 pub enum StartError {
     /// The data was used with sealing keys that are not there.
     #[error(
-        "the sealing keys of this data are missing: `sealing-keys` has none of the id {}; restore the \
-         file from a backup, or give the keys up with `--forget-sealing-keys`: what was sealed with \
-         them cannot be opened any more",
+        "sealing keys missing from `sealing-keys`: {}; restore the file from a backup, or start once with \
+         `--forget-sealing-keys` (data sealed with them becomes unreadable)",
         ids.join(", ")
     )]
     MissingKeys {
@@ -36,8 +35,8 @@ pub enum StartError {
     },
     /// The clock is behind the data.
     #[error(
-        "the clock is {seconds}s behind the time when this data was last used: set it, or say with \
-         `--accept-clock` that it is right; new records would be taken for old ones and be deleted"
+        "the system clock is {seconds}s behind the time of the last run; set the clock, or start once with \
+         `--accept-clock` (new records may then be deleted too early)"
     )]
     ClockBehind {
         /// How far it is behind.
@@ -74,7 +73,10 @@ impl App {
                 return Err(StartError::MissingKeys { ids: missing });
             }
             let missing = missing.join(", ");
-            tracing::warn!(missing, "sealing keys are given up");
+            tracing::warn!(
+                missing,
+                "starting without sealing keys; data sealed with them is unreadable"
+            );
         }
         ids.sort();
         if noted != ids {
@@ -93,7 +95,10 @@ impl App {
             if !self.options.accept_clock {
                 return Err(StartError::ClockBehind { seconds });
             }
-            tracing::warn!(seconds, "the clock was set back; it is taken for right");
+            tracing::warn!(
+                seconds,
+                "accepting a system clock that is behind the last run"
+            );
         }
         self.note_clock(observe_and_log()).await
     }
@@ -112,7 +117,7 @@ impl App {
             }
             tokio::time::sleep(CLOCK_PAUSE).await;
             if let Err(error) = self.note_clock(observe_and_log()).await {
-                tracing::error!(%error, "the time cannot be noted");
+                tracing::error!(%error, "failed to store the current time");
             }
         }
     }
@@ -124,17 +129,16 @@ fn observe_and_log() -> ClockReading {
         Some(ClockEvent::SetBack(seconds)) => {
             tracing::error!(
                 seconds,
-                "the system clock was set back; records get the time that has passed instead"
+                "system clock was set back; using elapsed time for new records until it is corrected"
             );
         }
         Some(ClockEvent::SetForward(seconds)) => {
             tracing::error!(
                 seconds,
-                "the system clock is ahead of the time that has passed; nothing is deleted for its age by \
-                 it until it has stayed there for an hour"
+                "system clock jumped ahead; retention ignores the new time for one hour"
             );
         }
-        Some(ClockEvent::InStep) => tracing::warn!("the system clock is in step again"),
+        Some(ClockEvent::InStep) => tracing::warn!("system clock is consistent again"),
         None => {}
     }
     reading

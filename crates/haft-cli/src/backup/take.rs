@@ -24,13 +24,15 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<(), Box<dyn Error>> 
         )
     })?;
     let to = &arguments.to;
+    // Before anything is created there.
+    let is_inside = std::path::absolute(to).is_ok_and(|to| to.starts_with(&folder));
+    if is_inside {
+        return Err(inside_data_folder(to).into());
+    }
     make_private(to).map_err(failed("make the folder", to))?;
     let to = &to.canonicalize().map_err(failed("use the folder", to))?;
     if to.starts_with(&folder) {
-        let message = format!("`{}` is inside the data folder", to.display());
-        return Err(Failure::mistake(message)
-            .remedy("choose a folder elsewhere")
-            .into());
+        return Err(inside_data_folder(to).into());
     }
     let mut entries = fs::read_dir(to).map_err(failed("read", to))?;
     if entries.next().is_some() {
@@ -51,8 +53,12 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// Copies the database first: what it holds was sealed with keys, and refers to tenants, that the other
-/// files have by then, whatever is added to them meanwhile.
+fn inside_data_folder(to: &Path) -> Failure {
+    let message = format!("`{}` is inside the data folder", to.display());
+    Failure::mistake(message).remedy("choose a folder elsewhere")
+}
+
+/// Copies the database first, so that the keys and tenants it refers to are already in the files copied after it.
 fn copy(folder: &Path, to: &Path) -> Result<Manifest, Box<dyn Error>> {
     let mut files = Vec::new();
     let database = folder.join(STORE);

@@ -66,7 +66,7 @@ impl Screen {
                 self.note(&format!("this answer is not used: {reason}"))
             }
             EventKind::RepeatedCallSuppressed { tool_name, .. } => self.note(&format!(
-                "left out a call of '{tool_name}' whose result the model has"
+                "suppressed a repeated call of '{tool_name}'; its result is already in the conversation"
             )),
             EventKind::LoopDetected { kind, .. } => self.note(&kind.to_string()),
             _ => Ok(()),

@@ -34,7 +34,7 @@ impl Signals {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = move || {
             runtime.block_on(async {
-                let caught = Caught::new();
+                let caught = SignalStreams::new();
                 let mut caught = match caught {
                     Ok(caught) => {
                         let _ = ready.send(Ok(()));
@@ -49,7 +49,7 @@ impl Signals {
                     code = caught.next() => code,
                     () = tokio::time::sleep(limit) => 1,
                 };
-                warn_briefly("stopped before everything had ended");
+                warn_briefly("forced shutdown before all requests had finished");
                 exit(code);
             });
         };
@@ -72,7 +72,7 @@ impl Signals {
     }
 }
 
-/// Logs a warning, but does not wait for a log that nothing reads from: a full pipe blocks whoever writes to it.
+/// Logs a warning without blocking: writing to a full pipe that is not read would hang.
 fn warn_briefly(message: &'static str) {
     let (logged, is_logged) = std::sync::mpsc::channel();
     thread::spawn(move || {
@@ -83,14 +83,14 @@ fn warn_briefly(message: &'static str) {
 }
 
 /// Signals as the runtime of the thread gets them.
-struct Caught {
+struct SignalStreams {
     #[cfg(unix)]
     interrupt: Signal,
     #[cfg(unix)]
     terminate: Signal,
 }
 
-impl Caught {
+impl SignalStreams {
     fn new() -> io::Result<Self> {
         Ok(Self {
             #[cfg(unix)]

@@ -34,19 +34,23 @@ impl<'de> Deserialize<'de> for HostedTools {
             expecting = "expected `\"all\"` or a list of tool types such as `[\"web_search\"]`"
         )]
         enum Form {
-            Word(String),
+            Keyword(String),
             List(Vec<String>),
         }
         let list = match Form::deserialize(deserializer)? {
-            Form::Word(word) if word == "all" => return Ok(Self(ProviderTools::all())),
-            Form::Word(word) => vec![word],
+            Form::Keyword(keyword) if keyword == "all" => return Ok(Self(ProviderTools::all())),
+            Form::Keyword(_) => {
+                return Err(D::Error::custom(
+                    "expected `\"all\"` or a list of tool types such as `[\"web_search\"]`",
+                ));
+            }
             Form::List(list) => list,
         };
         let known = ProviderTools::all();
         match list.iter().find(|tool_type| !known.contains(tool_type)) {
             None => Ok(Self(list.into_iter().collect())),
             Some(unknown) => Err(D::Error::custom(format!(
-                "`{}` is no hosted tool type; use `\"all\"` or a list of: {}",
+                "`{}` is not a hosted tool type; use `\"all\"` or a list of: {}",
                 haft_core::cut(unknown),
                 PROVIDER_TOOL_TYPES.join(", ")
             ))),

@@ -103,7 +103,7 @@ impl Body {
     fn count(&mut self, piece: &Bytes) -> Result<(), ModelError> {
         let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
         self.left = self.left.checked_sub(length).ok_or_else(|| {
-            ModelError::new(ModelErrorKind::Protocol, "the answer has too many bytes")
+            ModelError::new(ModelErrorKind::Protocol, "backend response too large")
         })?;
         Ok(())
     }

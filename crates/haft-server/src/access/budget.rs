@@ -79,11 +79,11 @@ impl MemoryBudget {
 
     /// Whether more than half of it is in use.
     pub(crate) fn is_under_pressure(&self) -> bool {
-        self.0.used.load(Ordering::Relaxed) > self.0.limit / 2
+        self.used() > self.0.limit / 2
     }
 
-    #[cfg(test)]
-    fn used(&self) -> usize {
+    /// How many bytes are in use.
+    pub(crate) fn used(&self) -> usize {
         self.0.used.load(Ordering::Relaxed)
     }
 }
@@ -96,11 +96,11 @@ impl MemoryPermit {
 
     /// Bytes that release this permit when the last reference to them is dropped.
     pub(crate) fn with(self, bytes: Bytes) -> Bytes {
-        struct Counted {
+        struct MeteredBytes {
             bytes: Bytes,
             _permit: MemoryPermit,
         }
-        impl AsRef<[u8]> for Counted {
+        impl AsRef<[u8]> for MeteredBytes {
             fn as_ref(&self) -> &[u8] {
                 &self.bytes
             }
@@ -108,7 +108,7 @@ impl MemoryPermit {
         if self.bytes == 0 {
             return bytes;
         }
-        Bytes::from_owner(Counted {
+        Bytes::from_owner(MeteredBytes {
             bytes,
             _permit: self,
         })

@@ -10,6 +10,7 @@ mod counts;
 mod door;
 mod health;
 mod list;
+mod metered_body;
 mod metering;
 mod metrics;
 mod models;
@@ -24,7 +25,6 @@ mod sse;
 mod trace;
 mod warning;
 mod websocket;
-mod written;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -177,7 +177,7 @@ async fn envelope(State(app): State<Arc<App>>, mut request: Request, next: Next)
                     .into_response()
             });
             let response = revoked::cut_stream(response, &app.keyring, &pass);
-            written::count(response, &method, &app.memory)
+            metered_body::count(response, &method, &app.memory)
         }
         Ok(Err(preflight)) => preflight,
         Err(error) => span.in_scope(|| error.into_response()),

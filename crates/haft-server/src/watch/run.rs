@@ -178,7 +178,7 @@ impl RunWatch {
                 tracing::info!(
                     tool_name,
                     call_id,
-                    "left out a call whose result the model has"
+                    "suppressed a repeated tool call; its result is already in the conversation"
                 );
                 let kind = kind_of(tools.get(tool_name));
                 self.recorder.calls_requested(vec![CallTrace {

@@ -176,6 +176,15 @@ async fn responses_that_are_not_read_share_the_budget() {
         sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(statuses.last(), Some(&503), "{statuses:?}");
+    let metrics = served.request("GET", "/../metrics");
+    let metrics = served.send(metrics).await.body;
+    let metrics = metrics.as_str().unwrap();
+    let used = metrics
+        .split("\nhaft_memory_budget_used_bytes ")
+        .nth(1)
+        .unwrap();
+    let used = used.split(|it: char| !it.is_ascii_digit()).next().unwrap();
+    assert!(used.parse::<usize>().unwrap() > 20 * MIB, "{used}");
     // What is small is still answered.
     assert_eq!(served.get("/models").await.status, 200);
     drop(unread);

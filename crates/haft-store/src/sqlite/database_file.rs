@@ -163,7 +163,7 @@ impl DatabaseFile {
         self.is_closing.store(true, Ordering::SeqCst);
     }
 
-    /// Logs when the file is lost, also when nobody writes, until the file is closed.
+    /// Logs when the file is lost, even while there are no writes, until the file is closed.
     pub(super) fn watch(self: &Arc<Self>) -> io::Result<()> {
         let file = Arc::downgrade(self);
         let mut is_lost = false;
@@ -177,11 +177,14 @@ impl DatabaseFile {
                     }
                     match (verified, is_lost) {
                         (Err(reason), false) => {
-                            tracing::error!(reason, "store lost; writes fail until it is back");
+                            tracing::error!(
+                                reason,
+                                "database file lost; writes fail until the file is back at its path"
+                            );
                             is_lost = true;
                         }
                         (Ok(()), true) => {
-                            tracing::warn!("store is back");
+                            tracing::warn!("database file is back; writes succeed again");
                             is_lost = false;
                         }
                         _ => {}

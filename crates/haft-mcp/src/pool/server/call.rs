@@ -52,7 +52,7 @@ impl Server {
             return Err(error);
         }
         let reason = error.for_log();
-        tracing::info!(server = %self.label(), tool = raw, reason, "call is sent again");
+        tracing::info!(server = %self.label(), tool = raw, reason, "retrying call");
         connection = self.connection_unless(&options.cancel).await?;
         self.check_tool(raw).await?;
         connection.call_tool(raw, arguments, options).await

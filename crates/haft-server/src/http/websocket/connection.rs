@@ -113,7 +113,7 @@ impl Connection {
             return self.retire().await;
         }
         if self.app.lifetime.is_stopping() {
-            return self.close(CloseCode::Away, "the server stops").await;
+            return self.close(CloseCode::Away, "server is shutting down").await;
         }
         match self.queue.pop_front() {
             Some(Waiting {
@@ -139,10 +139,11 @@ impl Connection {
     async fn retire(&mut self) -> Result<(), Gone> {
         let error = ApiError::new(
             ErrorCode::ConnectionLimitReached,
-            "this connection is too old: open another",
+            "maximum connection age reached; open another connection",
         );
         self.refuse(&error, None).await?;
-        self.close(CloseCode::Normal, "too old").await
+        self.close(CloseCode::Normal, "maximum connection age reached")
+            .await
     }
 
     async fn close(&mut self, code: CloseCode, reason: &'static str) -> Result<(), Gone> {

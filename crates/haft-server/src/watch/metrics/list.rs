@@ -88,6 +88,9 @@ metrics! {
     active_streams: Gauge = Gauge::default(),
         "gauge" "haft_streams_active" []
         "Answers that are being streamed over HTTP";
+    memory_used: Gauge = Gauge::default(),
+        "gauge" "haft_memory_budget_used_bytes" []
+        "Bytes of `max_pending_bytes` in use";
     websockets: Gauge = Gauge::default(),
         "gauge" "haft_websockets_open" []
         "WebSockets that are open";

@@ -17,11 +17,11 @@ use crate::access::{FREE_BYTES, MemoryBudget, MemoryPermit};
 pub(super) fn count(response: Response, method: &Method, budget: &MemoryBudget) -> Response {
     let size = response.body().size_hint().exact();
     let size = size.map(|size| usize::try_from(size).unwrap_or(usize::MAX));
-    let mut reserved = MemoryPermit::default();
+    let mut reserved = None;
     match size {
         Some(size) if size <= FREE_BYTES => return response,
         Some(size) if method.is_safe() => {
-            if let Err(error) = budget.grow(&mut reserved, size) {
+            if let Err(error) = budget.grow(reserved.insert(MemoryPermit::default()), size) {
                 return error.into_response();
             }
         }
@@ -29,22 +29,22 @@ pub(super) fn count(response: Response, method: &Method, budget: &MemoryBudget) 
     }
     let budget = budget.clone();
     response.map(|body| {
-        Body::new(Written {
+        Body::new(MeteredBody {
             body,
             budget,
-            reserved: (size.is_some() && method.is_safe()).then_some(reserved),
+            reserved,
         })
     })
 }
 
-struct Written {
+struct MeteredBody {
     body: Body,
     budget: MemoryBudget,
     /// Counted before the body was begun: for its only frame.
     reserved: Option<MemoryPermit>,
 }
 
-impl HttpBody for Written {
+impl HttpBody for MeteredBody {
     type Data = Bytes;
     type Error = axum::Error;
 
