@@ -105,8 +105,19 @@ pub struct ModelRequest {
     pub parallel_tool_calls: Option<bool>,
     /// What form the answer must have.
     pub output_format: Option<OutputFormat>,
+    /// Whether the text of the answer must have a form, also where that is asked for in words and
+    /// `output_format` is not set.
+    pub structured_output: bool,
     /// Everything else.
     pub options: ModelOptions,
+}
+
+impl ModelRequest {
+    /// Whether the text of the answer must have a form, however that is asked for. Such text is the
+    /// answer, also where it looks like a call.
+    pub fn demands_form(&self) -> bool {
+        self.structured_output || self.output_format.is_some() || self.options.json_object
+    }
 }
 
 /// How the model shall write. Nothing is sent where nothing is said.

@@ -340,21 +340,31 @@ impl OpenAiChat {
         Ok(body)
     }
 
+    /// Which calls are recovered from the text of the answer to a request.
+    fn recover(&self, asked: &ModelRequest) -> Recover {
+        let is_openai = self.server() == ChatServer::Openai;
+        let mut extra = [&self.extra, &asked.options.extra].into_iter();
+        let demands_form =
+            asked.demands_form() || extra.any(|extra| extra.contains_key("response_format"));
+        if demands_form {
+            // The text is the answer, also where that is JSON which looks like a call.
+            Recover::Nothing
+        } else if self.quirks.recover_calls {
+            Recover::Calls
+        } else if self.quirks.recover_lone_call.unwrap_or(!is_openai) {
+            Recover::LoneCall
+        } else {
+            Recover::Nothing
+        }
+    }
+
     async fn ask(&self, mut asked: ModelRequest) -> Result<ModelStream, ModelError> {
         asked.options.stream = self.connection.streaming(asked.options.stream);
         let (body, tools) = request(&asked, &self.form())?;
         let in_pieces = asked.options.stream == Streaming::Pieces;
         let accept = accepts(asked.options.stream);
         let body = self.post(&asked, body, accept).await?;
-        let is_openai = self.server() == ChatServer::Openai;
-        let recover = if self.quirks.recover_calls {
-            Recover::Calls
-        } else if self.quirks.recover_lone_call.unwrap_or(!is_openai) {
-            Recover::LoneCall
-        } else {
-            Recover::Nothing
-        };
-        let lift = ChatLift::new(tools, recover).observing(self.observed.clone());
+        let lift = ChatLift::new(tools, self.recover(&asked)).observing(self.observed.clone());
         // Some servers do not do what they are asked; what they say they send counts.
         let comes_in_pieces = match body.content_type() {
             "text/event-stream" => true,

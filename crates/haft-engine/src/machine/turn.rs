@@ -105,6 +105,7 @@ impl Machine {
                 instructions,
                 conversation: plain_turn::without_calls(&conversation),
                 output_format,
+                structured_output: format.is_some(),
                 options,
                 ..ModelRequest::default()
             };
@@ -125,6 +126,7 @@ impl Machine {
                 .filter(|_| tool_choice.is_some()),
             tool_choice,
             output_format,
+            structured_output: format.is_some(),
             options,
         }
     }

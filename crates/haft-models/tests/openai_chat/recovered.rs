@@ -1,6 +1,6 @@
 //! Calls that a model wrote as text.
 
-use haft_core::{FinishReason, Item, ModelEvent, Streaming};
+use haft_core::{FinishReason, Item, ModelEvent, ModelRequest, OutputFormat, Streaming};
 use haft_models::ChatQuirks;
 use serde_json::json;
 
@@ -73,6 +73,16 @@ async fn text_that_is_no_call_or_was_cut_off_stays_text() {
 const LONE: &str = "```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}\n```";
 
 async fn lone(text: &str, finish: &str, recover_lone_call: Option<bool>) -> Vec<ModelEvent> {
+    let request = asked(Streaming::Pieces);
+    lone_of(request, text, finish, recover_lone_call).await
+}
+
+async fn lone_of(
+    request: ModelRequest,
+    text: &str,
+    finish: &str,
+    recover_lone_call: Option<bool>,
+) -> Vec<ModelEvent> {
     let pieces: Vec<_> = text.split_inclusive(' ').collect();
     let mut answer: Vec<_> = pieces
         .iter()
@@ -85,7 +95,7 @@ async fn lone(text: &str, finish: &str, recover_lone_call: Option<bool>) -> Vec<
         recover_lone_call,
         ..ChatQuirks::default()
     };
-    let (events, error) = events_of(&model(&server).quirks(quirks), asked(Streaming::Pieces)).await;
+    let (events, error) = events_of(&model(&server).quirks(quirks), request).await;
     assert_eq!(error, None);
     events
 }
@@ -122,4 +132,27 @@ async fn text_that_cannot_become_a_call_is_streamed_as_it_comes() {
     let unknown = LONE.replace("get_weather", "rm");
     let response = assembled(&lone(&unknown, "stop", None).await);
     assert_eq!(response.items[0].text(), unknown);
+}
+
+#[tokio::test]
+async fn text_is_the_answer_where_a_form_is_demanded() {
+    let format = OutputFormat {
+        name: "call".into(),
+        schema: json!({"type": "object"}).into(),
+        strict: false,
+    };
+    let mut requests = vec![asked(Streaming::Pieces); 4];
+    requests[0].options.json_object = true;
+    requests[1].output_format = Some(format);
+    requests[2].structured_output = true;
+    let extra = json!({"type": "json_object"});
+    requests[3]
+        .options
+        .extra
+        .insert("response_format".into(), extra);
+    let bare = r#"{"name": "get_weather", "arguments": {"city": "Oslo"}}"#;
+    for request in requests {
+        let events = lone_of(request, bare, "stop", None).await;
+        assert_eq!(assembled(&events).items[0].text(), bare);
+    }
 }

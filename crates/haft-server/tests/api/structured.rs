@@ -177,3 +177,24 @@ async fn loose_format_is_streamed_as_it_comes() {
     assert_eq!(text(last(&events)), fenced);
     assert_eq!(behind.received().len(), 1);
 }
+
+#[tokio::test]
+async fn answer_in_the_form_of_a_call_is_the_answer() {
+    let text_of_call = r#"{"name":"look","arguments":{}}"#;
+    let schema = json!({"type": "object", "required": ["name", "arguments"]});
+    for format in [
+        json!({"type": "json_object"}),
+        json!({"type": "json_schema", "name": "call", "schema": schema}),
+        json!({"type": "json_schema", "name": "call", "schema": schema, "strict": true}),
+    ] {
+        let behind = backend([say(text_of_call)]).await;
+        let served = serve(&behind, CapabilityOverrides::default()).await;
+        let request = json!({"input": "How?", "tools": [function("look")],
+            "text": {"format": format}});
+        assert_eq!(
+            text(&served.create(request).await),
+            text_of_call,
+            "{format}"
+        );
+    }
+}

@@ -86,6 +86,7 @@ impl ChatRequest {
                 parallel_tool_calls: is_parallel.filter(|_| !offer.tools.is_empty()),
                 tools: offer.tools,
                 tool_choice: offer.choice,
+                structured_output: output_format.is_some(),
                 output_format,
                 options,
             },
