@@ -1,7 +1,7 @@
 //! The gate's first question: may arguments of this provenance reach this tool unasked?
 //!
-//! Closed unless opened. What was validated as written passes; what was repaired or never validated
-//! passes only as the policy says. Loop detection, budgets and the host's own policies come after.
+//! Closed unless opened. What was validated as written passes; what was repaired, recovered from text
+//! or never validated passes only as the policy says. Loop detection, budgets and the host's own policies come after.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,13 +47,14 @@ impl Verdict {
     }
 }
 
-/// What becomes of calls whose arguments were repaired.
+/// What becomes of calls whose arguments were repaired, or that were recovered from text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnRepaired {
     /// They run, marked.
     Allow,
-    /// A person is asked, unless the repair was lossless and the tool only reads.
+    /// A person is asked, unless the repair was lossless and the tool only reads; about a recovered
+    /// call unless the tool only reads, or is idempotent and not destructive.
     #[default]
     Approve,
     /// They do not run.
@@ -64,7 +65,8 @@ pub enum OnRepaired {
 ///
 /// By default: validated calls run, destructive tools included, unless the tool is annotated
 /// `x-needs-approval`; repaired ones need approval unless
-/// the repair was lossless and the tool only reads; unvalidated ones need approval except for
+/// the repair was lossless and the tool only reads; recovered ones (written as text) need approval
+/// unless the tool only reads, or is idempotent and not destructive; unvalidated ones need approval except for
 /// read-only tools in that mode.
 ///
 /// ```
@@ -78,7 +80,7 @@ pub enum OnRepaired {
     reason = "independent switches of the operator, each named where it is set"
 )]
 pub struct TrustPolicy {
-    /// What becomes of repaired calls.
+    /// What becomes of repaired calls, and of those that were recovered from text.
     pub on_repaired: OnRepaired,
     /// Whether calls of destructive tools need approval.
     pub approve_destructive: bool,
@@ -94,7 +96,7 @@ pub struct TrustPolicy {
 impl TrustPolicy {
     /// May this call of this tool run unasked?
     pub fn check(self, result: &HydrationResult, definition: &ToolDefinition) -> Verdict {
-        let verdict = match result.trust() {
+        let by_arguments = match result.trust() {
             Trust::Validated if definition.no_schema_mode().is_some() => {
                 self.check_unvalidated(definition)
             }
@@ -103,6 +105,7 @@ impl TrustPolicy {
             Trust::Unvalidated => self.check_unvalidated(definition),
             Trust::Rejected => Verdict::Deny("the call was refused".into()),
         };
+        let verdict = by_arguments.strictest(self.check_recovered(definition, &result.provenance));
         match verdict {
             Verdict::Allow(_)
                 if self.approve_destructive && definition.annotations().destructive =>
@@ -148,6 +151,26 @@ impl TrustPolicy {
         }
     }
 
+    /// A call that the model wrote as text is its intention less surely than one that it made: the
+    /// text may repeat what a tool returned. What it can change decides, and the operator.
+    fn check_recovered(self, definition: &ToolDefinition, provenance: &Provenance) -> Verdict {
+        let is_recovered = provenance
+            .source
+            .as_ref()
+            .is_some_and(|source| source.recovered);
+        if !is_recovered || self.only_reads(definition) || self.is_harmless_to_repeat(definition) {
+            return Verdict::Allow(Access::Full);
+        }
+        match self.on_repaired_of(definition) {
+            OnRepaired::Allow => Verdict::Allow(Access::Full),
+            OnRepaired::Deny => Verdict::Deny("the call was recovered from text".into()),
+            OnRepaired::Approve => {
+                let reason = "the call was recovered from text, and the tool does more than read";
+                Verdict::NeedApproval(reason.into())
+            }
+        }
+    }
+
     /// What the operator decided for this tool (`x-on-repaired`), else for all.
     fn on_repaired_of(self, definition: &ToolDefinition) -> OnRepaired {
         let own = definition.annotations().extra.get("x-on-repaired");
@@ -166,10 +189,18 @@ impl TrustPolicy {
     }
 
     fn only_reads(self, definition: &ToolDefinition) -> bool {
+        definition.annotations().read_only && self.believes(definition)
+    }
+
+    fn is_harmless_to_repeat(self, definition: &ToolDefinition) -> bool {
         let annotations = definition.annotations();
-        let is_believed = *definition.kind() != ToolKind::Mcp
+        annotations.idempotent && !annotations.destructive && self.believes(definition)
+    }
+
+    /// Whether the hints of a tool count.
+    fn believes(self, definition: &ToolDefinition) -> bool {
+        *definition.kind() != ToolKind::Mcp
             || self.trust_mcp_hints
-            || annotations.extra.get("x-mcp-trusted") == Some(&true.into());
-        annotations.read_only && is_believed
+            || definition.annotations().extra.get("x-mcp-trusted") == Some(&true.into())
     }
 }

@@ -290,6 +290,13 @@ pub struct FunctionCall {
     pub extra: Map<String, Value>,
 }
 
+impl FunctionCall {
+    /// Whether the call was recovered from text content.
+    pub fn is_recovered(&self) -> bool {
+        self.extra.get("recovered") == Some(&Value::Bool(true))
+    }
+}
+
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FunctionCallOutput {

@@ -125,6 +125,9 @@ pub enum ItemKind {
         call_id: String,
         /// The tool.
         name: String,
+        /// Whether the call was recovered from text content.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        recovered: bool,
     },
     /// An item of one of the provider's own tools, passed on as it is.
     Provider {
@@ -252,6 +255,7 @@ fn announce(index: usize, item: &Item) -> (ItemKind, Vec<ModelEvent>) {
             ItemKind::FunctionCall {
                 call_id: call.call_id.clone(),
                 name: call.name.clone(),
+                recovered: call.is_recovered(),
             }
         }
         Item::Other(members) if is_provider_item(item.kind()) => ItemKind::Provider {

@@ -7,10 +7,10 @@
 )]
 
 use haft_core::{
-    Access, Annotations, ErrorCode, HydrationError, HydrationResult, Namespace, NoSchemaMode,
-    OnRepaired, Policy, PolicyCall, Provenance, RawArguments, RepairEvent, RepairKind,
-    RepairRecord, SessionState, Stage, ToolDefinition, ToolKind, ToolName, Trust, TrustPolicy,
-    TrustRules, Verdict,
+    Access, Annotations, CallSource, ErrorCode, HydrationError, HydrationResult, Namespace,
+    NoSchemaMode, OnRepaired, Policy, PolicyCall, Provenance, RawArguments, RepairEvent,
+    RepairKind, RepairRecord, SessionState, Stage, ToolDefinition, ToolKind, ToolName, Trust,
+    TrustPolicy, TrustRules, Verdict,
 };
 use serde_json::json;
 
@@ -310,4 +310,53 @@ fn the_strictest_of_two_verdicts_wins_and_reasons_are_kept() {
     let both = Verdict::NeedApproval("a; b".into());
     assert_eq!(ask.strictest(other), both);
     assert_eq!(deny.clone().strictest(Verdict::Deny("e".into())), deny);
+}
+
+#[test]
+fn recovered_call_of_a_tool_that_changes_something_is_judged_like_a_repaired_one() {
+    let mut recovered = result(&[], false);
+    recovered.provenance.source = Some(CallSource {
+        recovered: true,
+        ..CallSource::default()
+    });
+    let verdict =
+        |annotations, kind, policy: TrustPolicy| policy.check(&recovered, &tool(annotations, kind));
+    let usual = TrustPolicy::default();
+    let idempotent = Annotations {
+        idempotent: true,
+        destructive: false,
+        ..Annotations::default()
+    };
+    let destructive = Annotations {
+        destructive: true,
+        ..idempotent.clone()
+    };
+    for harmless in [reader(), idempotent.clone()] {
+        let own = verdict(harmless.clone(), ToolKind::Internal, usual);
+        assert_eq!(own, Verdict::Allow(Access::Full));
+        let foreign = verdict(harmless, ToolKind::Mcp, usual);
+        assert!(
+            needs_approval(&foreign),
+            "the server's own hints do not count"
+        );
+    }
+    for changing in [Annotations::default(), destructive] {
+        assert!(needs_approval(&verdict(
+            changing.clone(),
+            ToolKind::Internal,
+            usual
+        )));
+        for (on_repaired, is_denied) in [(OnRepaired::Allow, false), (OnRepaired::Deny, true)] {
+            let policy = TrustPolicy {
+                on_repaired,
+                ..usual
+            };
+            let verdict = verdict(changing.clone(), ToolKind::Internal, policy);
+            assert_eq!(
+                matches!(verdict, Verdict::Deny(_)),
+                is_denied,
+                "{verdict:?}"
+            );
+        }
+    }
 }

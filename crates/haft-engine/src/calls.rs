@@ -4,7 +4,6 @@ use haft_core::{
     CallSource, FinishReason, FunctionCall, Item, ItemStatus, Model, ModelResponse, RawArguments,
     ToolCall,
 };
-use serde_json::Value;
 
 /// How much of a provider's call object is kept in the record.
 const MAX_CHUNK_BYTES: usize = 64 * 1024;
@@ -47,7 +46,7 @@ pub(crate) fn as_tool_call(
         finish,
         source: Some(CallSource {
             chunk: Some(chunk),
-            recovered: item.extra.get("recovered") == Some(&Value::Bool(true)),
+            recovered: item.is_recovered(),
             ..source.clone()
         }),
     }

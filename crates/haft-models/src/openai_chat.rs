@@ -15,6 +15,7 @@ use crate::config::{Parts, process_environment, required_variable};
 use crate::frame::SseParser;
 use crate::http::{Body, Connection, Forwarded, Secret};
 use crate::lift::chat::{ChatLift, Recover};
+use crate::lift::quoted::SentText;
 use crate::lift::{lifted, ready};
 use crate::lower::body::json;
 use crate::lower::chat::{self, ChatForm, request, tools, unsupported};
@@ -68,16 +69,19 @@ pub struct ChatQuirks {
     /// Whether the server knows `verbosity`, `service_tier`, `safety_identifier` and
     /// `prompt_cache_key`, which strict servers refuse; so it does at `OpenAI`.
     pub openai_members: Option<bool>,
-    /// Whether calls that the model writes as JSON into its text are taken as calls. Text then
-    /// comes in one piece at the end. Such calls bear `recovered: true`.
+    /// Whether calls that the model writes as JSON into its text are taken as calls, also beside other
+    /// text, several of them, and in the forms of the API (`function`, `tool_calls`). Text then comes
+    /// in one piece at the end. The limits of `recover_lone_call` hold here too.
     pub recover_calls: bool,
     /// The member of assistant messages in which reasoning goes back with the tool calls that it led
     /// to. If not set: the one in which the server gives reasoning; until it has given some,
     /// `reasoning` for `vllm`, none for `openai` and `reasoning_content` for others.
     pub reasoning_field: Option<ReasoningField>,
     /// Whether an answer that is nothing but one call written as JSON is taken as that call: bare, in a fence, or
-    /// between `<tool_call>` tags, with the name of a tool that was offered. Text is held back only while it can still
-    /// become one. Yes if nothing is said, except at `OpenAI`, which reads its models' calls itself.
+    /// between `<tool_call>` tags, with exactly the members `name`, that of a tool that was offered, and `arguments` or
+    /// `parameters`, an object. Never where the request demands a form of the answer, or where the same call stands in
+    /// the conversation. Text is held back only while it can still become one. Yes if nothing is said, except at
+    /// `OpenAI`, which reads its models' calls itself.
     pub recover_lone_call: Option<bool>,
 }
 
@@ -364,7 +368,8 @@ impl OpenAiChat {
         let in_pieces = asked.options.stream == Streaming::Pieces;
         let accept = accepts(asked.options.stream);
         let body = self.post(&asked, body, accept).await?;
-        let lift = ChatLift::new(tools, self.recover(&asked)).observing(self.observed.clone());
+        let lift = ChatLift::new(tools, self.recover(&asked), SentText::of(&asked))
+            .observing(self.observed.clone());
         // Some servers do not do what they are asked; what they say they send counts.
         let comes_in_pieces = match body.content_type() {
             "text/event-stream" => true,

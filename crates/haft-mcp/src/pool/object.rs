@@ -77,7 +77,7 @@ impl McpTool {
         self.with_approval(true)
     }
 
-    /// The same tool, about which nobody is asked unless its arguments had to be repaired. Only for a
+    /// The same tool, about which nobody is asked unless a call was repaired or recovered from text. Only for a
     /// server that whoever decides this brought along himself.
     #[must_use]
     pub fn unasked(&self) -> Self {

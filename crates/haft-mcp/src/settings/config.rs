@@ -90,7 +90,8 @@ pub struct ServerConfig {
     pub defer: Defer,
     /// What becomes of tools that changed since they were first seen.
     pub pin: Option<Pin>,
-    /// What becomes of calls whose arguments were repaired: `allow`, `approve` or `deny`.
+    /// What becomes of calls whose arguments were repaired, or that were recovered from text: `allow`, `approve` or
+    /// `deny`.
     #[schemars(with = "Option<String>")]
     pub on_repaired: Option<OnRepaired>,
     /// Which form of a result the model reads.
@@ -117,7 +118,8 @@ pub struct ToolConfig {
     pub approve: Option<Approve>,
     /// Whether the tool is held back until searched for.
     pub defer: Option<Defer>,
-    /// What becomes of calls whose arguments were repaired: `allow`, `approve` or `deny`.
+    /// What becomes of calls whose arguments were repaired, or that were recovered from text: `allow`, `approve` or
+    /// `deny`.
     #[schemars(with = "Option<String>")]
     pub on_repaired: Option<OnRepaired>,
     /// Which form of a result the model reads.

@@ -60,7 +60,7 @@ pub struct ServerSettings {
     pub defer: Defer,
     /// What becomes of tools that changed since they were first seen.
     pub pin: Option<Pin>,
-    /// What becomes of calls whose arguments were repaired.
+    /// What becomes of calls whose arguments were repaired, or that were recovered from text.
     pub on_repaired: Option<OnRepaired>,
     /// Which form of a result the model reads.
     pub prefer: Prefer,
@@ -81,7 +81,7 @@ pub struct ToolSettings {
     pub approve: Option<Approve>,
     /// Whether it is held back until searched for.
     pub defer: Option<Defer>,
-    /// What becomes of calls whose arguments were repaired.
+    /// What becomes of calls whose arguments were repaired, or that were recovered from text.
     pub on_repaired: Option<OnRepaired>,
     /// Which form of a result the model reads.
     pub prefer: Option<Prefer>,

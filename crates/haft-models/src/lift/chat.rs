@@ -6,6 +6,7 @@ use haft_core::{FinishReason, ModelError, ModelErrorKind, ModelEvent, Usage};
 use serde_json::Value;
 
 use super::items::CallPlace;
+use super::quoted::SentText;
 use super::recover::{Found, may_become_call, recovered};
 use super::{Events, Flow, Items, Lift, broken_off, not_json};
 use crate::frame::SseEvent;
@@ -27,6 +28,8 @@ pub(crate) struct ChatLift {
     has_warned: bool,
     usage: Option<Usage>,
     recover: Recover,
+    /// What the model can quote: a call that stands there is not recovered.
+    sent: SentText,
     /// All text so far, where calls are to be found in it.
     held: Option<String>,
     /// Remembers under which member the server gives reasoning.
@@ -45,13 +48,14 @@ struct Call {
 pub(crate) enum Recover {
     /// Anywhere in the text.
     Calls,
-    /// Only a call that is the whole text. An answer that quotes a call, or JSON of another form, stays text.
+    /// Only a call that is the whole text, in its plain form. An answer that quotes a call, or JSON
+    /// of another form, stays text.
     LoneCall,
     Nothing,
 }
 
 impl ChatLift {
-    pub(crate) fn new(tools: Arc<RenderedTools>, recover: Recover) -> Self {
+    pub(crate) fn new(tools: Arc<RenderedTools>, recover: Recover, sent: SentText) -> Self {
         let may_recover = recover != Recover::Nothing && !tools.tools().is_empty();
         Self {
             items: Items::new(Arc::clone(&tools)),
@@ -64,6 +68,7 @@ impl ChatLift {
             has_warned: false,
             usage: None,
             recover,
+            sent,
             held: may_recover.then(String::new),
             observed: ObservedField::default(),
         }
@@ -225,8 +230,11 @@ impl ChatLift {
         } else {
             None
         };
-        let is_lone = |found: &Found| found.prose.is_empty() && found.calls.len() == 1;
+        let is_lone = |found: &Found| {
+            found.prose.is_empty() && matches!(&found.calls[..], [call] if call.is_plain)
+        };
         let found = found.filter(|found| self.recover == Recover::Calls || is_lone(found));
+        let found = found.filter(|found| !self.is_quoted(found));
         let Some(found) = found else {
             return self.items.say(text, events);
         };
@@ -238,9 +246,21 @@ impl ChatLift {
         for call in found.calls {
             let place = self.items.call(events);
             self.items.identify(place, None, Some(call.name));
-            self.items.mark(place, "recovered", Value::Bool(true));
+            self.items.mark_recovered(place);
             self.items.argue(place, &call.arguments, events);
         }
+    }
+
+    /// Whether one of the calls stands in what was sent: the model may repeat it without meaning it.
+    fn is_quoted(&self, found: &Found) -> bool {
+        let quoted = found.calls.iter().find(|call| self.sent.holds(call));
+        if let Some(call) = quoted {
+            tracing::debug!(
+                tool = call.name,
+                "not recovering a call from text: it repeats one in the conversation"
+            );
+        }
+        quoted.is_some()
     }
 }
 

@@ -153,10 +153,10 @@ impl Items {
         }
     }
 
-    /// Notes something about a call.
-    pub(crate) fn mark(&mut self, place: CallPlace, member: &str, value: Value) {
+    /// Marks a call as recovered from text content.
+    pub(crate) fn mark_recovered(&mut self, place: CallPlace) {
         if let Some(Open::Call { extra, .. }) = self.open.get_mut(place.0) {
-            extra.insert(member.to_owned(), value);
+            extra.insert(RECOVERED.to_owned(), Value::Bool(true));
         }
     }
 
@@ -167,7 +167,7 @@ impl Items {
             name,
             arguments,
             is_announced,
-            ..
+            extra,
         }) = self.open.get_mut(place.0)
         else {
             return;
@@ -187,6 +187,7 @@ impl Items {
                 kind: ItemKind::FunctionCall {
                     call_id: call_id.clone(),
                     name: name.clone(),
+                    recovered: is_recovered(extra),
                 },
             });
             arguments.clone()
@@ -261,6 +262,7 @@ impl Items {
                     let kind = ItemKind::FunctionCall {
                         call_id: call_id.clone(),
                         name: name.clone(),
+                        recovered: is_recovered(&extra),
                     };
                     events.push_back(ModelEvent::ItemStarted {
                         index,
@@ -284,6 +286,13 @@ impl Items {
         };
         events.push_back(ModelEvent::ItemDone { index, item });
     }
+}
+
+/// The member of a [`FunctionCall`] that says that it was recovered from text content.
+const RECOVERED: &str = "recovered";
+
+fn is_recovered(extra: &Map<String, Value>) -> bool {
+    extra.contains_key(RECOVERED)
 }
 
 fn thoughts(text: String, field: &'static str, status: ItemStatus) -> Item {

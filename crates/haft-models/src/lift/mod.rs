@@ -10,6 +10,7 @@ pub(crate) mod chat;
 mod invariants;
 mod items;
 pub(crate) mod ollama;
+pub(crate) mod quoted;
 mod recover;
 mod responses;
 mod restoring;

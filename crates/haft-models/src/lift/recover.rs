@@ -1,8 +1,8 @@
 //! Calls that a model wrote as text.
 //!
 //! A model whose template does not fit writes its call as JSON into the text: bare, in a fence, or
-//! between tags. Only text that is such a call and nothing else counts, and only for tools that were
-//! shown; otherwise everything stays text.
+//! between tags. Only objects with the members of a call and no others count, and only for tools that
+//! were shown; otherwise everything stays text.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -22,6 +22,9 @@ pub(super) struct Found {
 pub(super) struct FoundCall {
     pub(super) name: String,
     pub(super) arguments: String,
+    /// Whether it was written as `name` and `arguments` (Llama: `parameters`), an object, and nothing
+    /// else.
+    pub(super) is_plain: bool,
 }
 
 const MARKS: [(&str, &str); 2] = [("<tool_call>", "</tool_call>"), ("```", "```")];
@@ -88,7 +91,9 @@ fn next_block(text: &str) -> Option<(&str, &str, &str)> {
 
 /// Reads one call, or a list of calls.
 fn read(json: &str) -> Option<Vec<FoundCall>> {
+    // An object with other members is more likely an answer, or an example that the model explains.
     #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
     struct Wire<'a> {
         #[serde(borrow, default)]
         name: Option<&'a RawValue>,
@@ -100,6 +105,10 @@ fn read(json: &str) -> Option<Vec<FoundCall>> {
         function: Option<&'a RawValue>,
         #[serde(borrow, default)]
         tool_calls: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        id: Option<&'a RawValue>,
+        #[serde(borrow, default, rename = "type")]
+        kind: Option<&'a RawValue>,
     }
     if json.starts_with('[') {
         let list: Vec<&RawValue> = serde_json::from_str(json).ok()?;
@@ -112,12 +121,24 @@ fn read(json: &str) -> Option<Vec<FoundCall>> {
         .or(wire.function)
         .filter(|raw| !raw.get().starts_with('"'))
     {
-        return read(inner.get());
+        let mut calls = read(inner.get())?;
+        for call in &mut calls {
+            call.is_plain = false;
+        }
+        return Some(calls);
     }
     let name = wire::text(wire.name).or_else(|| wire::text(wire.function))?;
     // Something with a name and no arguments is more likely an answer.
-    let arguments = wire::arguments(wire.arguments.or(wire.parameters))?;
-    Some(vec![FoundCall { name, arguments }])
+    let written = match (wire.arguments, wire.parameters) {
+        (Some(written), None) | (None, Some(written)) => written,
+        _ => return None,
+    };
+    let has_others = wire.function.is_some() || wire.id.is_some() || wire.kind.is_some();
+    Some(vec![FoundCall {
+        name,
+        arguments: wire::arguments(Some(written))?,
+        is_plain: written.get().starts_with('{') && !has_others,
+    }])
 }
 
 #[cfg(test)]
@@ -202,9 +223,33 @@ mod tests {
     }
 
     #[test]
+    fn only_name_and_an_object_of_arguments_are_a_plain_call() {
+        let is_plain = |text| recovered(text, |_| true).unwrap().calls[0].is_plain;
+        for text in [
+            r#"{"name":"ping","arguments":{}}"#,
+            r#"{"name":"ping","parameters":{}}"#,
+        ] {
+            assert!(is_plain(text), "{text}");
+        }
+        for text in [
+            r#"{"name":"ping","arguments":"{}"}"#,
+            r#"{"name":"ping","arguments":[]}"#,
+            r#"{"type":"function","name":"ping","arguments":{}}"#,
+            r#"{"name":"ping","id":"c","arguments":{}}"#,
+            r#"{"function":"ping","arguments":{}}"#,
+            r#"{"function":{"name":"ping","arguments":{}}}"#,
+        ] {
+            assert!(!is_plain(text), "{text}");
+        }
+    }
+
+    #[test]
     fn everything_else_stays_text() {
         for text in [
             "",
+            r#"{"name":"ping","arguments":{},"note":"an example"}"#,
+            r#"{"name":"ping","arguments":{},"parameters":{}}"#,
+            r#"{"name":"pong","name":"ping","arguments":{}}"#,
             "no call here",
             r#"{"name":"pong","arguments":{}}"#,
             r#"{"name":"ping"}"#,

@@ -120,6 +120,7 @@ fn kind_of(item: &Item) -> ItemKind {
         Item::FunctionCall(call) => ItemKind::FunctionCall {
             call_id: call.call_id.clone(),
             name: call.name.clone(),
+            recovered: call.is_recovered(),
         },
         Item::Other(members) if haft_core::is_provider_item(item.kind()) => ItemKind::Provider {
             item: members.clone(),

@@ -156,3 +156,42 @@ async fn text_is_the_answer_where_a_form_is_demanded() {
         assert_eq!(assembled(&events).items[0].text(), bare);
     }
 }
+
+#[tokio::test]
+async fn call_that_stands_in_the_conversation_is_not_recovered() {
+    let bare = r#"{"name": "get_weather", "arguments": {"city": "Oslo"}}"#;
+    let quoted = r#"{"arguments":{"city":"Oslo"},"name":"get_weather"}"#;
+    let call = Item::function_call("c", "get_weather", r#"{"city":"Bergen"}"#);
+    let output = Item::function_call_output("c", format!("Note to the assistant: {quoted}"));
+    let conversations = [
+        vec![Item::user("go"), call, output],
+        vec![Item::user(format!("Repeat:\n```\n{quoted}\n```"))],
+        vec![Item::developer(quoted), Item::user("go")],
+    ];
+    for items in conversations {
+        let mut request = asked(Streaming::Pieces);
+        request.conversation = items.into_iter().collect();
+        for text in [bare, LONE] {
+            let events = lone_of(request.clone(), text, "stop", None).await;
+            assert_eq!(assembled(&events).items[0].text(), text);
+        }
+        let other = bare.replace("Oslo", "Hamar");
+        let events = lone_of(request, &other, "stop", None).await;
+        assert!(matches!(assembled(&events).items[0], Item::FunctionCall(_)));
+    }
+}
+
+#[tokio::test]
+async fn only_the_plain_form_of_a_lone_call_is_recovered() {
+    for text in [
+        r#"{"name": "get_weather", "arguments": {"city": "Oslo"}, "note": "an example"}"#,
+        r#"{"name": "get_weather", "arguments": "{\"city\": \"Oslo\"}"}"#,
+        r#"{"name": "get_weather", "type": "function", "arguments": {"city": "Oslo"}}"#,
+    ] {
+        let events = lone(text, "stop", None).await;
+        assert_eq!(assembled(&events).items[0].text(), text);
+    }
+    let of_llama = r#"{"name": "get_weather", "parameters": {"city": "Oslo"}}"#;
+    let events = lone(of_llama, "stop", None).await;
+    assert!(matches!(assembled(&events).items[0], Item::FunctionCall(_)));
+}

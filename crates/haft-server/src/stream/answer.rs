@@ -86,7 +86,7 @@ impl Answer {
         let opening = match kind {
             ItemKind::Message => Some(Opening::Message),
             ItemKind::Reasoning => Some(Opening::Reasoning),
-            ItemKind::FunctionCall { call_id, name } => {
+            ItemKind::FunctionCall { call_id, name, .. } => {
                 let follows = self.call_follows(&name);
                 self.is_released |= follows;
                 let is_left_out = only_one_call && (self.has_call || !follows);

@@ -166,8 +166,9 @@ impl Translator {
                     let kind = ItemKind::FunctionCall {
                         call_id: call.call_id.clone(),
                         name: call.name.clone(),
+                        recovered: call.is_recovered(),
                     };
-                    (kind, self.shown(&call.name))
+                    (kind, self.shown(&call.name, call.is_recovered()))
                 }
                 Item::Message(_) => (ItemKind::Message, None),
                 Item::Reasoning(_) => (ItemKind::Reasoning, None),

@@ -229,7 +229,9 @@ impl Translator {
             }
             EventKind::ItemStarted { index, id, item } => {
                 let shown = match &item {
-                    ItemKind::FunctionCall { name, .. } => self.shown(name),
+                    ItemKind::FunctionCall {
+                        name, recovered, ..
+                    } => self.shown(name, *recovered),
                     _ => None,
                 };
                 if !self.shows(&item) {
@@ -331,7 +333,7 @@ impl Translator {
         self.translation.has_provider_items || !matches!(item, ItemKind::Provider { .. })
     }
 
-    pub(super) fn shown(&self, name: &str) -> Option<ShownCall> {
+    pub(super) fn shown(&self, name: &str, is_recovered: bool) -> Option<ShownCall> {
         let shown = self.translation.tools.get(name)?.clone();
         let is_loaded = || self.loaded.iter().any(|loaded| loaded == name);
         let undecided = if self.translation.held.contains(name) && !is_loaded() {
@@ -343,6 +345,8 @@ impl Translator {
         let is_held = match shown {
             Shown::InternalSearch => return None,
             Shown::ServerSearch => true,
+            // Somebody may be asked about a call that was recovered from text, whatever the tool.
+            Shown::Mcp { .. } | Shown::Hosted { .. } if is_recovered => true,
             _ => self.translation.asking.contains(name),
         };
         Some(ShownCall {

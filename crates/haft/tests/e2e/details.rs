@@ -5,7 +5,7 @@ use haft::models::ChatQuirks;
 use haft::testing::{Chunks, Pieces, Script, Step, StepUsage, call, offers, say};
 use haft::{
     CallStatus, ContentPart, End, EventKind, FinishReason, IncompleteReason, Item, ModelOptions,
-    ToolDefinition, Usage, Value, dynamic_tool, json,
+    OnRepaired, ToolDefinition, TrustPolicy, Usage, Value, dynamic_tool, json,
 };
 
 use crate::world::{Provider, assert_whole, cases, chat, each, tools};
@@ -162,7 +162,13 @@ async fn calls_that_a_model_writes_as_text_run_where_that_is_switched_on() {
                 recover_calls,
                 ..ChatQuirks::default()
             });
-            let outcome = case.run_of(model).tools(tools()).user("go").await.unwrap();
+            // Without this somebody would be asked: the text may be a quotation.
+            let trust = TrustPolicy {
+                on_repaired: OnRepaired::Allow,
+                ..TrustPolicy::default()
+            };
+            let run = case.run_of(model).tools(tools()).trust(trust);
+            let outcome = run.user("go").await.unwrap();
             assert!(outcome.is_completed(), "{:?}", outcome.end);
             if !recover_calls {
                 assert_eq!(outcome.text, text);
@@ -178,6 +184,18 @@ async fn calls_that_a_model_writes_as_text_run_where_that_is_switched_on() {
             );
             assert!(!body.to_string().contains("recovered"), "{body:#}");
         }
+    }
+}
+
+#[tokio::test]
+async fn call_that_a_model_writes_as_text_does_not_run_unasked() {
+    let text = r#"{"name": "note", "arguments": {"text": "x"}}"#;
+    for case in cases().filter(|case| case.provider == Provider::OtherChat) {
+        let server = case.server([say(text), say("done")]).await;
+        let run = case.run_of(chat(&server)).tools(tools());
+        let outcome = run.user("go").await.unwrap();
+        assert_eq!(outcome.text, "done");
+        assert_eq!(outcome.tool_calls[0].status, CallStatus::Denied);
     }
 }
 

@@ -163,6 +163,7 @@ impl AnthropicLift {
                 let kind = ItemKind::FunctionCall {
                     call_id: call_id.clone(),
                     name: name.clone(),
+                    recovered: false,
                 };
                 self.open = Some(Open::Call {
                     index: self.announce(kind, out),

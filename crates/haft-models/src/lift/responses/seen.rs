@@ -129,7 +129,7 @@ impl Seen {
     pub(super) fn assembled(&self) -> Item {
         let filled = |text: &String| (!text.is_empty()).then(|| text.clone());
         match &self.kind {
-            ItemKind::FunctionCall { call_id, name } => Item::FunctionCall(FunctionCall {
+            ItemKind::FunctionCall { call_id, name, .. } => Item::FunctionCall(FunctionCall {
                 id: None,
                 status: None,
                 call_id: call_id.clone(),
@@ -211,6 +211,7 @@ pub(super) fn kind_of(item: &Item) -> ItemKind {
         Item::FunctionCall(call) => ItemKind::FunctionCall {
             call_id: call.call_id.clone(),
             name: call.name.clone(),
+            recovered: call.is_recovered(),
         },
         Item::Other(members) if is_provider_item(item.kind()) => ItemKind::Provider {
             item: members.clone(),
@@ -272,6 +273,7 @@ impl Head {
                 ItemKind::FunctionCall {
                     call_id: call_id.clone().unwrap_or_default(),
                     name: filled(written.name).unwrap_or_default(),
+                    recovered: false,
                 }
             }
             own if is_provider_item(own) => ItemKind::Provider {

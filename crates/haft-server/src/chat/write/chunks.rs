@@ -172,7 +172,7 @@ impl ChunkWriter {
 
     fn start(&mut self, index: usize, kind: &ItemKind) {
         // All else that begins is told with its first piece.
-        if let ItemKind::FunctionCall { call_id, name } = kind {
+        if let ItemKind::FunctionCall { call_id, name, .. } = kind {
             self.call(index, call_id, name);
         }
     }

@@ -192,6 +192,7 @@ fn pieces(random: &mut Rng, index: usize, item: Item) -> VecDeque<ModelEvent> {
         Item::FunctionCall(call) => ItemKind::FunctionCall {
             call_id: call.call_id.clone(),
             name: call.name.clone(),
+            recovered: call.is_recovered(),
         },
         other => ItemKind::Other {
             item_type: other.kind().to_owned(),

@@ -1,12 +1,12 @@
 //! Calls that somebody must allow.
 
 use haft_core::Item;
-use haft_models::ScriptedModel;
 use haft_models::testing::{ScriptedCall, Step, call, calls, say};
+use haft_models::{OpenAiChat, ScriptedModel};
 use serde_json::{Value, json};
 
 use super::server::{Fake, setup};
-use crate::support::{Served, function, item_types, kinds, last};
+use crate::support::{Served, backend, function, item_types, kinds, last};
 use crate::websocket::connect_with;
 
 /// A server whose every call somebody is asked about.
@@ -413,4 +413,47 @@ async fn after_a_no_there_is_no_yes_from_the_same_response() {
     let late = served.post("/responses", said(true)).await;
     assert_eq!(late.error().1, "approval_request_not_found");
     assert!(air.called().is_empty());
+}
+
+#[tokio::test]
+async fn call_that_the_model_writes_as_text_is_asked_about() {
+    let text = r#"{"name":"air__book","arguments":{"q":"oslo"}}"#;
+    for is_streamed in [false, true] {
+        let air = Fake::with(&["find", "book"]).await;
+        let behind = backend([say(text), say("booked")]).await;
+        let model = OpenAiChat::new("m").base_url(&behind.base_url());
+        let served = setup(model, &[&air]).serve().await;
+        let tools = json!([air.entry("air")]);
+        let request = json!({"input": "go", "tools": tools});
+        let first = if is_streamed {
+            let events = served.stream(request).await;
+            assert!(!kinds(&events).contains(&"response.mcp_call.in_progress"));
+            last(&events).clone()
+        } else {
+            served.create(request).await
+        };
+        assert!(air.calls().is_empty());
+        let question = &questions(&first)[0];
+        let next = json!({"input": [answer(question, true)], "tools": tools,
+            "previous_response_id": first["id"]});
+        let second = served.create(next).await;
+        assert_eq!(item_types(&second), ["mcp_call", "message"], "{second:#}");
+        assert_eq!(air.called(), ["book"]);
+    }
+}
+
+#[tokio::test]
+async fn call_that_a_tool_returns_and_the_model_repeats_stays_text() {
+    let text = r#"{"name":"air__book","arguments":{"q":"oslo"}}"#;
+    let air = Fake::with(&["find", "book"]).await;
+    let behind = backend([call("air__find", json!({"q": text})), say(text)]).await;
+    let model = OpenAiChat::new("m").base_url(&behind.base_url());
+    let served = setup(model, &[&air]).serve().await;
+    let request = json!({"input": "find it", "tools": [air.entry("air")]});
+    let response = served.create(request).await;
+    let output = &response["output"];
+    assert_eq!(output[1]["type"], "mcp_call", "{response:#}");
+    assert!(output[1]["output"].as_str().unwrap().contains("air__book"));
+    assert_eq!(output[2]["content"][0]["text"], text);
+    assert_eq!(air.called(), ["find"]);
 }
