@@ -290,7 +290,7 @@ fn data_that_does_not_fit_is_refused_before_anything_is_acknowledged() {
     for _ in 0..2 {
         let words = refused(folder.path(), 2);
         assert!(
-            words.contains("the sealing keys of this data are missing"),
+            words.contains("sealing keys missing from `sealing-keys`"),
             "{words}"
         );
     }
@@ -303,10 +303,7 @@ fn data_that_does_not_fit_is_refused_before_anything_is_acknowledged() {
     };
     note(86_400);
     let words = refused(folder.path(), 1);
-    assert!(
-        words.contains("behind the time when this data was last used"),
-        "{words}"
-    );
+    assert!(words.contains("behind the time of the last run"), "{words}");
     note(-86_400);
     let (running, address) = logging(folder.path(), &[]);
     assert_eq!(request(&address, "GET", &path, "").0, 200);

@@ -147,6 +147,26 @@ impl ProviderOptions {
         let found = forms.find(|(_, form)| is_it(form));
         found.map(|(known, _)| known.as_str())
     }
+
+    /// Whether items of this type belong to a tool that is declared here.
+    ///
+    /// ```
+    /// use haft_core::ProviderOptions;
+    /// let tools = [serde_json::json!({"type": "web_search_2025_08_26"})];
+    /// let options = ProviderOptions { tools: tools.into(), ..ProviderOptions::default() };
+    /// assert!(options.declares_item("web_search_call"));
+    /// assert!(!options.declares_item("shell_call"));
+    /// ```
+    pub fn declares_item(&self, item_type: &str) -> bool {
+        let call = item_type.strip_suffix("_output").unwrap_or(item_type);
+        let mut types = self.tools.iter().filter_map(|tool| tool["type"].as_str());
+        types.any(|tool_type| match without_date(tool_type) {
+            "computer" | "computer_use_preview" => call == "computer_call",
+            "programmatic_tool_calling" => call == "program",
+            "web_search" | "web_search_preview" => call == "web_search_call",
+            other => call.strip_suffix("_call") == Some(other),
+        })
+    }
 }
 
 /// How a provider writes a tool that others would get as a plain function.
@@ -246,6 +266,38 @@ mod tests {
 
     fn item(json: Value) -> Item {
         serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn every_provider_item_belongs_to_a_type_that_can_be_declared() {
+        let declaring = |types: &[&str]| ProviderOptions {
+            tools: types.iter().map(|name| json!({"type": name})).collect(),
+            ..ProviderOptions::default()
+        };
+        let all = declaring(&PROVIDER_TOOL_TYPES);
+        for item_type in PROVIDER_ITEM_TYPES {
+            assert!(all.declares_item(item_type), "{item_type}");
+            assert!(!declaring(&[]).declares_item(item_type), "{item_type}");
+        }
+        for (tool, items) in [
+            ("web_search_preview", &["web_search_call"][..]),
+            (
+                "computer_use_preview",
+                &["computer_call", "computer_call_output"],
+            ),
+            (
+                "local_shell",
+                &["local_shell_call", "local_shell_call_output"],
+            ),
+            ("shell", &["shell_call", "shell_call_output"]),
+            ("programmatic_tool_calling", &["program", "program_output"]),
+            ("custom", &[]),
+        ] {
+            let declared = declaring(&[tool]);
+            let found = PROVIDER_ITEM_TYPES.into_iter();
+            let found: Vec<_> = found.filter(|item| declared.declares_item(item)).collect();
+            assert_eq!(found, items, "{tool}");
+        }
     }
 
     #[test]

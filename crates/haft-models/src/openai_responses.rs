@@ -322,7 +322,13 @@ impl Model for OpenAiResponses {
             let body = sent.map_err(|error| {
                 self.learn_from(error, &request.options.provider, &lowered.body)
             })?;
-            let lift = || ResponsesLift::new(request.options.provider.clone());
+            let mut provider = request.options.provider.clone();
+            // Tools that the operator or the host adds to the body as they are.
+            let extra = [&self.settings.extra, &request.options.extra].into_iter();
+            let added = extra.filter_map(|extra| extra.get("tools")?.as_array());
+            let tools = provider.tools.iter().chain(added.flatten());
+            provider.tools = tools.cloned().collect();
+            let lift = || ResponsesLift::new(provider.clone());
             let whole = |body: &str| lift().whole(body);
             answer::of(body, wanted, lift(), whole, lowered.tools).await
         })

@@ -161,7 +161,7 @@ impl Plan {
             holds_text: on_mismatch != OnMismatch::Accept,
             has_vendor_events: caller.wants_vendor_events || toolkit.wants_events,
             is_agentic: toolkit.is_agentic,
-            has_provider_items: !toolkit.provider.tools.is_empty(),
+            provider: toolkit.provider.clone(),
         };
         let resource = ResponseResource::begun(&new_id("resp"), now(), &entry.name, request);
         let translator = Translator::new(Box::new(resource), translation);

@@ -25,10 +25,25 @@ pub(crate) use stream::{Flow, Lift, lifted};
 use std::collections::VecDeque;
 
 use haft_core::{ModelError, ModelErrorKind, ModelEvent, ModelStream, cut};
+use serde_json::{Map, Value};
 
 /// The member of a reasoning item that says under which id its provider sealed it, where that is
 /// another than the one under which it was announced.
 pub(crate) const WIRE_ID: &str = "wire_id";
+
+/// Removes the members that only haft writes from an item or event of a server: they would be taken
+/// for haft's own notes, here or by a client.
+pub(crate) fn remove_private(members: &mut Map<String, Value>) {
+    let is_private = |name: &str| {
+        matches!(
+            name,
+            REASONING_FIELD | WIRE_ID | "haft" | "provenance" | "recovered"
+        ) || name.starts_with("haft_")
+    };
+    if members.keys().any(|name| is_private(name)) {
+        members.retain(|name, _| !is_private(name));
+    }
+}
 
 /// Where a lifter puts its events.
 pub(crate) type Events = VecDeque<ModelEvent>;

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use haft_core::ProviderOptions;
 use haft_mcp::CallLog;
 
 use crate::history::Unsaid;
@@ -45,8 +46,8 @@ pub(crate) struct Translation {
     pub(crate) holds_text: bool,
     /// Whether vendor events are sent.
     pub(crate) has_vendor_events: bool,
-    /// Whether items of the provider's own tools are shown: the request asks for such tools.
-    pub(crate) has_provider_items: bool,
+    /// The provider's own tools that the request declares: the client sees their items and no others.
+    pub(crate) provider: ProviderOptions,
     /// Whether a response that waits for its client says so.
     pub(crate) is_agentic: bool,
 }

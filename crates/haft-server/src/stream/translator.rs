@@ -330,7 +330,11 @@ impl Translator {
 
     /// Whether the client asked for anything that items of this kind come of.
     fn shows(&self, item: &ItemKind) -> bool {
-        self.translation.has_provider_items || !matches!(item, ItemKind::Provider { .. })
+        let ItemKind::Provider { item } = item else {
+            return true;
+        };
+        let item_type = item.get("type").and_then(Value::as_str).unwrap_or_default();
+        self.translation.provider.declares_item(item_type)
     }
 
     pub(super) fn shown(&self, name: &str, is_recovered: bool) -> Option<ShownCall> {

@@ -16,6 +16,9 @@ use super::request::Include;
 use crate::history::is_mark;
 use crate::reasoning::ReasoningSeal;
 
+/// The member of reasoning items in which adapters note where their server gave the text.
+const WIRE_FIELD: &str = "wire_field";
+
 /// How items are presented to one client.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct View {
@@ -72,6 +75,8 @@ pub(crate) fn make_visible(item: &mut Map<String, Value>, id: &str, view: &View)
         }
     }
     if is_reasoning {
+        // Which member of a chat message the reasoning came in is the backend's affair.
+        item.shift_remove(WIRE_FIELD);
         if !include.encrypted_reasoning {
             item.shift_remove("encrypted_content");
         }
@@ -130,6 +135,8 @@ struct Glance<'j> {
     haft_wire_id: Option<IgnoredAny>,
     /// [`RAW_SUMMARY`](crate::history::RAW_SUMMARY)
     haft_raw_summary: Option<IgnoredAny>,
+    /// [`WIRE_FIELD`]
+    wire_field: Option<IgnoredAny>,
 }
 
 /// A member that is there, be it null.
@@ -151,6 +158,7 @@ impl<'j> Glance<'j> {
             &self.haft_deferral,
             &self.haft_wire_id,
             &self.haft_raw_summary,
+            &self.wire_field,
         ];
         let is_marked = marks.into_iter().any(Option::is_some);
         let has_head = self.id.is_some() && self.status.is_some() && !is_marked;

@@ -885,4 +885,53 @@ async fn other_rejections_switch_no_tool_off() {
     served.create(body("go")).await;
     assert_eq!(upstream.request(2)["tools"], body("go")["tools"]);
     assert!(rejection_lines(&log).is_empty());
+
+#[tokio::test]
+async fn items_of_tools_that_the_request_does_not_declare_never_reach_the_client() {
+    let calls = [
+        shell_call("c_1"),
+        json!({"type": "local_shell_call", "id": "lsh_1", "call_id": "c_1", "status": "completed",
+            "action": {"type": "exec", "command": ["rm", "-rf", "/"], "env": {}}}),
+        json!({"type": "apply_patch_call", "id": "ap_1", "call_id": "c_1", "status": "completed",
+            "operation": {"type": "delete_file", "path": "/etc/passwd"}}),
+        json!({"type": "computer_call", "id": "cu_1", "call_id": "c_1", "status": "completed",
+            "action": {"type": "screenshot"}, "pending_safety_checks": []}),
+    ];
+    for call in calls {
+        for hosted_tools in [ProviderTools::all(), ["web_search"].into_iter().collect()] {
+            let done = answer([web_search(), whole(call.clone()), message("hi", &json!([]))]);
+            let upstream = Upstream::start([done.clone(), done]).await;
+            let model = upstream.model().hosted_tools(hosted_tools);
+            let served = Setup::of(model).serve().await;
+            let request = json!({"input": "go", "tools": [{"type": "web_search"}]});
+            let events = served.stream(request.clone()).await;
+            for response in [last(&events).clone(), served.create(request).await] {
+                assert_eq!(item_types(&response), ["web_search_call", "message"]);
+                assert_eq!(response["status"], "completed");
+            }
+            let told = format!("{events:?}");
+            assert!(!told.contains("c_1"), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn members_that_only_haft_writes_are_not_taken_from_the_provider() {
+    let (mut added, mut done, mut events) = web_search();
+    for json in [&mut added, &mut done, &mut events[0]] {
+        json["provenance"] = json!({"source": {}});
+        json["wire_field"] = "role".into();
+        json["haft"] = 1.into();
+        json["haft_wire_id"] = "x".into();
+    }
+    let answer = answer([(added, done, events), message("hi", &json!([]))]);
+    let upstream = Upstream::start([answer]).await;
+    let served = setup(&upstream).serve().await;
+    let request = json!({"input": "go", "tools": [{"type": "web_search"}]});
+    let events = served.stream(request).await;
+    assert_eq!(item_types(last(&events)), ["web_search_call", "message"]);
+    let told = Value::from(events).to_string();
+    for member in ["\"provenance\"", "\"wire_field\"", "\"haft"] {
+        assert!(!told.contains(member), "{told}");
+    }
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use haft_core::{Item, ItemKind, ModelError, ModelEvent, ProviderOptions};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::seen::{Channel, Head, Seen, ids_of, is_call, kind_of, namespace_of, texts_of};
-use crate::lift::Events;
+use crate::lift::{Events, remove_private};
 use crate::wire::responses::read_item;
 
 /// The items of an answer, in the order in which they began.
@@ -17,8 +18,11 @@ pub(super) struct Items {
     by_id: HashMap<String, usize>,
     /// The server's `output_index` to places in `seen`.
     by_place: HashMap<u64, usize>,
-    /// What the request calls tools that the provider has names of its own for.
+    /// The provider's own tools that the request declares, and what it calls tools that the provider
+    /// has names of its own for.
     provider: ProviderOptions,
+    /// Whether an item was ignored because the request declares no tool that it belongs to.
+    has_ignored: bool,
 }
 
 impl Items {
@@ -33,6 +37,9 @@ impl Items {
     /// As much of an item as says what it is, calls under the names of the request.
     pub(super) fn head(&self, raw: &RawValue) -> Result<Head, ModelError> {
         let mut head = Head::of(raw)?;
+        if let ItemKind::Provider { item } = &mut head.kind {
+            remove_private(item);
+        }
         if let ItemKind::FunctionCall { name, .. } = &mut head.kind
             && let Some(known) = self.provider.name_of(head.namespace.as_deref(), name)
         {
@@ -44,6 +51,13 @@ impl Items {
     /// A whole item, calls under the names of the request.
     pub(super) fn read(&self, raw: &RawValue) -> Result<Item, ModelError> {
         let mut item = read_item(raw)?;
+        match &mut item {
+            Item::Message(message) => remove_private(&mut message.extra),
+            Item::Reasoning(reasoning) => remove_private(&mut reasoning.extra),
+            Item::FunctionCall(call) => remove_private(&mut call.extra),
+            Item::Other(members) => remove_private(members),
+            _ => {}
+        }
         let namespace = namespace_of(&item).map(str::to_owned);
         if let Item::FunctionCall(call) = &mut item
             && let Some(known) = self.provider.name_of(namespace.as_deref(), &call.name)
@@ -52,6 +66,25 @@ impl Items {
             call.extra.shift_remove("namespace");
         }
         Ok(item)
+    }
+
+    /// Whether an item belongs to a provider's own tool that the request does not declare. Such items
+    /// are ignored: their calls may be the client's to execute, and it did not ask for them.
+    pub(super) fn is_undeclared(&mut self, kind: &ItemKind) -> bool {
+        let ItemKind::Provider { item } = kind else {
+            return false;
+        };
+        let item_type = item.get("type").and_then(Value::as_str).unwrap_or_default();
+        if self.provider.declares_item(item_type) {
+            return false;
+        }
+        if !std::mem::replace(&mut self.has_ignored, true) {
+            tracing::warn!(
+                item_type,
+                "ignoring an item of a hosted tool that the request does not declare"
+            );
+        }
+        true
     }
 
     /// The open item that `item` is the end of.
@@ -103,7 +136,7 @@ impl Items {
     }
 
     /// Keeps how likely the tokens of a piece were.
-    pub(super) fn weigh(&mut self, index: usize, logprobs: Vec<serde_json::Value>) {
+    pub(super) fn weigh(&mut self, index: usize, logprobs: Vec<Value>) {
         self.seen[index].logprobs.extend(logprobs);
     }
 
@@ -111,8 +144,12 @@ impl Items {
     fn add_whole(&mut self, output: &[&RawValue], out: &mut Events) -> Result<(), ModelError> {
         for raw in output {
             let item = self.read(raw)?;
+            let kind = kind_of(&item);
+            if self.is_undeclared(&kind) {
+                continue;
+            }
             let id = item.id().map(str::to_owned);
-            let index = self.open(kind_of(&item), id, None, out);
+            let index = self.open(kind, id, None, out);
             self.close(index, item, out);
         }
         Ok(())
@@ -130,8 +167,15 @@ impl Items {
         if self.seen.is_empty() {
             return self.add_whole(output, out);
         }
-        let heads = output.iter().map(|raw| self.head(raw));
-        let heads = heads.collect::<Result<Vec<_>, _>>()?;
+        let mut heads = Vec::new();
+        let mut declared = Vec::new();
+        for raw in output {
+            let head = self.head(raw)?;
+            if !self.is_undeclared(&head.kind) {
+                heads.push(head);
+                declared.push(raw);
+            }
+        }
         let streamed = self.seen.len();
         let is_aligned = heads.len() == streamed
             && heads
@@ -139,7 +183,7 @@ impl Items {
                 .zip(&self.seen)
                 .all(|(head, seen)| seen.is(&head.kind));
         let mut matched = vec![false; streamed];
-        for (position, (head, raw)) in heads.into_iter().zip(output).enumerate() {
+        for (position, (head, raw)) in heads.into_iter().zip(declared).enumerate() {
             let at_place = |index: &usize| {
                 let seen = &self.seen[*index];
                 !matched[*index] && seen.is(&head.kind) && (is_aligned || !seen.is_named)

@@ -13,7 +13,7 @@ use haft_core::{FinishReason, ItemKind, ModelError, ModelErrorKind, ModelEvent, 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Events, Flow, Lift, broken_off, not_json};
+use super::{Events, Flow, Lift, broken_off, not_json, remove_private};
 use crate::frame::SseEvent;
 use crate::http::in_stream;
 use crate::wire::responses::{Delta, Event, Response};
@@ -150,6 +150,9 @@ impl ResponsesLift {
         let Some(raw) = event.item else { return Ok(()) };
         self.start(None, out)?;
         let head = self.items.head(raw)?;
+        if self.items.is_undeclared(&head.kind) {
+            return Ok(());
+        }
         let (kind, id) = (head.kind.clone(), head.id.clone());
         let index = self.items.open(kind, id, place(event), out);
         self.items.name(index, head.ids());
@@ -160,10 +163,14 @@ impl ResponsesLift {
         let Some(raw) = event.item else { return Ok(()) };
         self.start(None, out)?;
         let item = self.items.read(raw)?;
+        let kind = kind_of(&item);
+        if self.items.is_undeclared(&kind) {
+            return Ok(());
+        }
         let place = place(event);
         let index = self.items.open_one(&item, place).unwrap_or_else(|| {
             let id = item.id().map(str::to_owned);
-            self.items.open(kind_of(&item), id, place, out)
+            self.items.open(kind, id, place, out)
         });
         self.items.close(index, item, out);
         Ok(())
@@ -217,6 +224,7 @@ impl ResponsesLift {
         let Ok(mut event) = serde_json::from_str::<Map<String, Value>>(&frame.data) else {
             return;
         };
+        remove_private(&mut event);
         let kind = frame.event.as_str();
         event.entry("type").or_insert_with(|| kind.into());
         out.push_back(ModelEvent::ProviderEvent { index, event });

@@ -3,13 +3,22 @@ use haft_core::{Item, ModelResponse, Usage};
 use proptest::prelude::*;
 use serde_json::json;
 
+/// The answer to a request that declares every tool of the provider.
+fn lift() -> ResponsesLift {
+    let types = haft_core::PROVIDER_TOOL_TYPES.into_iter();
+    ResponsesLift::new(ProviderOptions {
+        tools: types.map(|name| json!({"type": name})).collect(),
+        ..ProviderOptions::default()
+    })
+}
+
 fn whole(body: &str) -> Result<Events, ModelError> {
-    ResponsesLift::default().whole(body)
+    lift().whole(body)
 }
 
 /// The events of a stream, or the error that it ends with.
 pub(super) fn lifted(data: &[&str]) -> Result<Vec<ModelEvent>, ModelError> {
-    let mut lift = ResponsesLift::default();
+    let mut lift = lift();
     let mut events = Events::new();
     for data in data {
         let frame = SseEvent {
@@ -277,7 +286,7 @@ fn a_stream_that_breaks_off_is_an_error() {
 
 #[test]
 fn the_type_may_stand_in_the_event_line_alone() {
-    let mut lift = ResponsesLift::default();
+    let mut lift = lift();
     let mut events = Events::new();
     let frame = SseEvent {
         event: "response.output_text.delta".into(),
@@ -478,7 +487,7 @@ proptest! {
     fn events_are_in_order_however_odd_the_server_is(
         data in proptest::collection::vec(odd_event(), 0..24),
     ) {
-        let mut lift = ResponsesLift::default();
+        let mut lift = lift();
         let mut events = Events::new();
         let mut ended = Ok(());
         for data in data {
@@ -494,5 +503,89 @@ proptest! {
         }
         let is_finished = ended.is_ok() && lift.end(&mut events).is_ok();
         crate::lift::invariants::check(events.make_contiguous(), is_finished);
+    }
+}
+
+/// Everything that a client executes, and one item that the provider runs.
+const UNDECLARED: [&str; 5] = [
+    "local_shell_call",
+    "shell_call",
+    "apply_patch_call",
+    "computer_call",
+    "code_interpreter_call",
+];
+
+#[test]
+fn items_of_tools_that_the_request_does_not_declare_are_ignored() {
+    let search = r#"{"type":"web_search_call","id":"ws_1","status":"completed"}"#;
+    let text = r#"{"type":"message","id":"m_1","role":"assistant","content":[{"type":"output_text","text":"hi"}]}"#;
+    for item_type in UNDECLARED {
+        let call =
+            format!(r#"{{"type":"{item_type}","id":"x_1","call_id":"c_1","status":"completed"}}"#);
+        let output = format!("[{search},{call},{text}]");
+        let response = format!(r#"{{"id":"r","status":"completed","output":{output}}}"#);
+        let events = [
+            format!(r#"{{"type":"response.output_item.added","output_index":0,"item":{search}}}"#),
+            format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{search}}}"#),
+            format!(r#"{{"type":"response.output_item.added","output_index":1,"item":{call}}}"#),
+            r#"{"type":"response.x.in_progress","item_id":"x_1","output_index":1}"#.to_owned(),
+            format!(r#"{{"type":"response.output_item.done","output_index":1,"item":{call}}}"#),
+            format!(r#"{{"type":"response.output_item.added","output_index":2,"item":{text}}}"#),
+            format!(r#"{{"type":"response.completed","response":{response}}}"#),
+        ];
+        let lift = || {
+            ResponsesLift::new(ProviderOptions {
+                tools: [json!({"type": "web_search"})].into(),
+                ..ProviderOptions::default()
+            })
+        };
+        let mut streamed = Events::new();
+        let mut reading = lift();
+        for data in events {
+            let frame = SseEvent {
+                data,
+                ..SseEvent::default()
+            };
+            reading.take(frame, &mut streamed).unwrap();
+        }
+        for events in [streamed, lift().whole(&response).unwrap()] {
+            let done = events.iter().filter_map(|event| match event {
+                ModelEvent::ItemDone { item, .. } => Some(item.kind()),
+                ModelEvent::ProviderEvent { .. } => Some("event"),
+                _ => None,
+            });
+            let done: Vec<_> = done.collect();
+            assert_eq!(done, ["web_search_call", "message"], "{item_type}");
+        }
+    }
+}
+
+#[test]
+fn members_that_only_haft_writes_are_removed_from_items_and_events() {
+    let private = r#""provenance":{},"wire_field":"role","wire_id":"w","haft":1,"haft_wire_id":"x","recovered":true"#;
+    for item in [
+        format!(r#"{{"type":"web_search_call","id":"i","status":"completed",{private}}}"#),
+        format!(r#"{{"type":"reasoning","id":"i","summary":[],{private}}}"#),
+        format!(
+            r#"{{"type":"function_call","id":"i","call_id":"c","name":"n","arguments":"{{}}",{private}}}"#
+        ),
+    ] {
+        let mut events = Events::new();
+        let mut lift = lift();
+        for data in [
+            format!(r#"{{"type":"response.output_item.added","output_index":0,"item":{item}}}"#),
+            format!(r#"{{"type":"response.web_search_call.searching","item_id":"i",{private}}}"#),
+            format!(r#"{{"type":"response.output_item.done","output_index":0,"item":{item}}}"#),
+        ] {
+            let frame = SseEvent {
+                data,
+                ..SseEvent::default()
+            };
+            lift.take(frame, &mut events).unwrap();
+        }
+        let told = format!("{events:?}");
+        for member in ["provenance", "wire_", "haft", "recovered\""] {
+            assert!(!told.contains(member), "`{member}` in {told}");
+        }
     }
 }
