@@ -84,6 +84,8 @@ fn code_of(error: &ModelError) -> ErrorCode {
         }
         ModelErrorKind::NotFound => ErrorCode::BackendNotFound,
         ModelErrorKind::Misconfigured => ErrorCode::BackendMisconfigured,
+        // A status that the protocol does not have.
+        ModelErrorKind::Protocol if error.status.is_some() => ErrorCode::BackendMisconfigured,
         _ => ErrorCode::ModelError,
     }
 }

@@ -106,8 +106,8 @@ impl Http {
     }
 
     /// Sends `body` to `path` below the endpoint and takes any answer, so that it can be passed on.
-    /// Only one that points elsewhere is an error, as nobody further on could follow it, and what calls
-    /// itself a success and is a page of HTML or nothing at all.
+    /// Only one that points elsewhere is an error, as nobody further on could follow it, what calls
+    /// itself a success and is a page of HTML or nothing at all, and a status that no client expects.
     pub async fn forward(
         &self,
         endpoint: &Endpoint,
@@ -130,6 +130,13 @@ impl Http {
         if answer.status.is_informational() || is_empty {
             let words = format!("the answer is empty (status {})", answer.status.as_u16());
             return Err(ModelError::new(ModelErrorKind::Protocol, words));
+        }
+        // Partial content, a reset form or a number that HTTP does not define: no client of Chat
+        // Completions knows what to do with it.
+        let status = answer.status.as_u16();
+        if !matches!(status, 200..=203 | 400..=599) {
+            let words = "its status is neither that of an answer nor of an error";
+            return Err(ModelError::new(ModelErrorKind::Protocol, words).with_status(status));
         }
         let answer = Forwarded::of(answer, *timeouts, endpoint.redactor()).await;
         Ok(answer.map_failure(|error| diagnosed(error, endpoint, path)))

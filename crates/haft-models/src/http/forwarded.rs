@@ -11,12 +11,14 @@ use haft_core::ModelError;
 use reqwest::header::CONTENT_TYPE;
 
 use super::answer::Answer;
+use super::redact::Redacting;
 use super::{Body, Redactor, Timeouts, failure, retry_after};
 
 /// A provider's answer, whatever it says, to be handed to somebody else.
 ///
-/// A success passes byte for byte. Of a refusal at most 64 KiB are kept, without the endpoint's
-/// secrets: providers repeat keys that they do not like.
+/// The endpoint's secrets are taken out: providers repeat keys that they do not like, also in an error
+/// with a status of success. All other bytes of a success pass as they are. Of a refusal at most 64 KiB
+/// are kept.
 pub struct Forwarded {
     /// The HTTP status.
     pub status: u16,
@@ -62,19 +64,18 @@ impl Forwarded {
 
     pub(super) async fn of(answer: Answer, timeouts: Timeouts, redactor: Redactor) -> Self {
         let status = answer.status;
-        let content_type = answer.header(CONTENT_TYPE).map(str::to_owned);
+        let content_type = answer.header(CONTENT_TYPE);
+        let content_type = content_type.map(|kind| redactor.clean(kind.to_owned()));
         let retry_after = retry_after::read(&answer.headers, SystemTime::now());
         let body = Body::new(answer, timeouts, redactor.clone());
         let mut failure = None;
         let body: ByteStream = if status.is_success() {
-            Box::pin(stream::unfold(Some(body), |body| async move {
-                let mut body = body?;
-                match body.chunk().await {
-                    Ok(Some(chunk)) => Some((Ok(chunk), Some(body))),
-                    Ok(None) => None,
-                    Err(error) => Some((Err(error), None)),
-                }
-            }))
+            let reading = Reading {
+                body,
+                redacting: Redacting::new(redactor),
+                broken: None,
+            };
+            Box::pin(stream::unfold(Some(reading), Reading::next))
         } else {
             let text = failure::bounded(body, &redactor).await;
             let mut error = failure::of_body(status.as_u16(), &text);
@@ -89,6 +90,42 @@ impl Forwarded {
             retry_after,
             body,
             failure,
+        }
+    }
+}
+
+/// A body that is passed on, without secrets.
+struct Reading {
+    body: Body,
+    redacting: Redacting,
+    /// The error that follows the bytes that were held back.
+    broken: Option<ModelError>,
+}
+
+impl Reading {
+    async fn next(reading: Option<Self>) -> Option<(Result<Bytes, ModelError>, Option<Self>)> {
+        let mut reading = reading?;
+        if let Some(error) = reading.broken.take() {
+            return Some((Err(error), None));
+        }
+        loop {
+            let (rest, end) = match reading.body.chunk().await {
+                Ok(Some(chunk)) => {
+                    let chunk = reading.redacting.pass(chunk);
+                    if chunk.is_empty() {
+                        continue;
+                    }
+                    return Some((Ok(chunk), Some(reading)));
+                }
+                Ok(None) => (reading.redacting.finish(), None),
+                Err(error) => (reading.redacting.finish(), Some(error)),
+            };
+            return match (rest.is_empty(), end) {
+                (true, None) => None,
+                (true, Some(error)) => Some((Err(error), None)),
+                (false, None) => Some((Ok(rest), None)),
+                (false, broken) => Some((Ok(rest), Some(Self { broken, ..reading }))),
+            };
         }
     }
 }

@@ -326,3 +326,59 @@ async fn a_server_that_is_busy_says_so() {
     assert_eq!(second.error(), (503, "server_is_overloaded", None));
     drop(first);
 }
+
+#[tokio::test]
+async fn secrets_of_the_backend_are_taken_out_of_answers_that_are_passed_on() {
+    const ERROR: &str = r#"{"error":{"message":"bad key sk-backend-secret (sk-backend-"#;
+    const PLAIN: &str =
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
+    const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
+        connection: close\r\n\r\ndata: ";
+    for (head, rest, is_streamed) in [
+        (PLAIN, "secret)\"}}", false),
+        (EVENTS, "secret)\"}}\n\ndata: [DONE]\n\n", true),
+    ] {
+        let backend = RawBackend::start().await;
+        let served = serve_chat(&backend.base_url).await;
+        let mut request = asked("hi");
+        request["stream"] = is_streamed.into();
+        backend.say.send(head).unwrap();
+        backend.say.send(ERROR).unwrap();
+        let sending = tokio::spawn(async move {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            backend.say.send(rest).unwrap();
+        });
+        let response = send(&served, &request.to_string()).await;
+        assert_eq!(response.status(), 200);
+        let text = response.text().await.unwrap();
+        sending.await.unwrap();
+        assert!(!text.contains("secret"), "{text}");
+        let expected = "bad key [redacted] ([redacted])\"}}";
+        assert!(text.contains(expected), "{text}");
+        assert_eq!(text.ends_with("data: [DONE]\n\n"), is_streamed, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn status_that_no_client_expects_becomes_a_bad_gateway() {
+    for answer in [
+        "HTTP/1.1 205 Reset\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
+        "HTTP/1.1 206 Partial\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
+        "HTTP/1.1 299 Odd\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
+        "HTTP/1.1 600 Odd\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
+        "HTTP/1.1 999 Odd\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}",
+    ] {
+        for is_streamed in [false, true] {
+            let backend = RawBackend::start().await;
+            let served = serve_chat(&backend.base_url).await;
+            backend.say.send(answer).unwrap();
+            drop(backend.say);
+            let mut request = asked("hi");
+            request["stream"] = is_streamed.into();
+            let response = send(&served, &request.to_string()).await;
+            assert_eq!(response.status(), 502, "{answer}");
+            let body: Value = response.json().await.unwrap();
+            assert_eq!(body["error"]["code"], "backend_misconfigured", "{body}");
+        }
+    }
+}
