@@ -153,6 +153,7 @@ fn definition(
         idempotent: hint(tool.hints.idempotent),
         open_world: fears(tool.hints.open_world),
         timeout_ms: Some(total.saturating_add(GRACE_MS)),
+        polling: own.is_some_and(|own| own.polling),
         origin: Some(tool.name.clone()),
         defer: settings.deferral(&tool.name).into(),
         extra,

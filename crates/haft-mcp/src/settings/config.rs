@@ -131,6 +131,9 @@ pub struct ToolConfig {
     /// What the tool may do if it has no schema: `read-only`, `human-approval` or `full`.
     #[schemars(with = "Option<String>")]
     pub no_schema_mode: Option<NoSchemaMode>,
+    /// Whether the result changes by itself, so that equal calls in a row are meant: none of them is left out as a
+    /// repetition. The limits of `[loop.loop_detection]` hold all the same.
+    pub polling: bool,
 }
 
 /// A description of a server that cannot work.
@@ -316,6 +319,7 @@ impl From<ToolConfig> for ToolSettings {
             strict_output: config.strict_output,
             result_text_bytes: config.result_text_bytes,
             no_schema_mode: config.no_schema_mode,
+            polling: config.polling,
         }
     }
 }

@@ -91,6 +91,8 @@ pub struct ToolSettings {
     pub result_text_bytes: Option<usize>,
     /// What it may do if it has no schema. Without this such a tool is left out.
     pub no_schema_mode: Option<NoSchemaMode>,
+    /// Whether its result changes by itself, so that equal calls in a row are meant.
+    pub polling: bool,
 }
 
 /// How a server is reached.

@@ -885,6 +885,7 @@ async fn other_rejections_switch_no_tool_off() {
     served.create(body("go")).await;
     assert_eq!(upstream.request(2)["tools"], body("go")["tools"]);
     assert!(rejection_lines(&log).is_empty());
+}
 
 #[tokio::test]
 async fn items_of_tools_that_the_request_does_not_declare_never_reach_the_client() {

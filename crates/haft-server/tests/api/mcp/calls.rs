@@ -1,11 +1,12 @@
 //! Calls of MCP tools: what the client sees, what the model reads.
 
-use haft_core::Item;
+use haft_core::{Capabilities, Item};
+use haft_mcp::{Label, ServerConfig};
 use haft_models::ScriptedModel;
 use haft_models::testing::{Pieces, ScriptedCall, call, calls, output_says, say};
 use serde_json::{Value, json};
 
-use super::server::{Fake, PIXEL, setup};
+use super::server::{Fake, PIXEL, configured, setup, tool};
 use crate::support::{BACKENDS, backend, function, item_types, kinds, last};
 use crate::websocket::connect_with;
 
@@ -379,5 +380,31 @@ async fn calls_are_counted_by_their_kind() {
         r#"haft_tool_calls_total{kind="mcp",outcome="failed"} 1"#,
     ] {
         assert!(text.contains(sample), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn tool_that_the_operator_calls_polling_runs_as_often_as_it_is_called() {
+    for (polling, runs) in [(false, 1), (true, 3)] {
+        let air = Fake::with(&[]).await;
+        let mut status = tool("status");
+        status["annotations"] = json!({"readOnlyHint": true});
+        air.set_tools(vec![status]);
+        let config = json!({"url": air.url(), "transport": "streamable",
+            "tools": {"status": {"polling": polling}}});
+        let config: ServerConfig = serde_json::from_value(config).unwrap();
+        let settings = config.resolve(Label::new("air").unwrap(), &|_| None);
+        let ask = || call("air__status", json!({"q": "job"}));
+        let model = ScriptedModel::new([ask(), ask(), ask(), say("done")]);
+        let model = model.with_capabilities(Capabilities {
+            supports_dynamic_tools: true,
+            repeats_calls: true,
+            ..Capabilities::default()
+        });
+        let served = configured(model, vec![settings.unwrap()]).serve().await;
+        let tools = json!([{"type": "mcp", "server_label": "air"}]);
+        let request = json!({"input": "wait for the job", "tools": tools});
+        served.create(request).await;
+        assert_eq!(air.called().len(), runs, "polling = {polling}");
     }
 }
