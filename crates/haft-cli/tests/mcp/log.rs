@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::kit::{LineClient, fake, folder};
 use crate::support::{Running, haft, request_with, scripted, told};
@@ -67,7 +67,11 @@ fn serve(
     let running = Running(child);
     out.read_line(&mut first).unwrap();
     std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
-    let address = first.trim().strip_prefix("listening on http://");
+    // With a log in JSON this line is JSON as well.
+    let line: Option<Value> = serde_json::from_str(&first).ok();
+    let line = line.as_ref().and_then(|line| line["address"].as_str());
+    let address = line.or_else(|| first.trim().strip_prefix("listening on "));
+    let address = address.and_then(|address| address.strip_prefix("http://"));
     let address = address.unwrap_or_else(|| panic!("{first}{}", log(folder)));
     (running, address.to_owned())
 }
@@ -120,6 +124,85 @@ fn server_and_gateway_log_no_content_at_any_level() {
         }
         assert_content_free(&front, filter);
         assert_content_free(&gateway, filter);
+    }
+}
+
+/// Every token of [`tokens_of_http_servers_are_logged_at_no_level`] has this in it.
+const TOKEN: &str = "-token-4242";
+
+#[test]
+fn tokens_of_http_servers_are_logged_at_no_level() {
+    let texts = FILTERS.map(|filter| (filter, "text"));
+    for (filter, format) in texts.into_iter().chain([("trace", "json")]) {
+        let keys = [
+            ("GATE_KEY", format!("gate{TOKEN}")),
+            ("FRONT_KEY", format!("front{TOKEN}")),
+            ("WRONG_KEY", format!("wrong{TOKEN}")),
+        ];
+        let keys = keys.each_ref().map(|(name, key)| (*name, key.as_str()));
+        // An MCP server over HTTP that demands a bearer token.
+        let table = format!("[log]\nformat = \"{format}\"\n[server]\napi_key_env = ");
+        let gateway = folder(&format!("{table}\"GATE_KEY\"\n"));
+        let (gate, gate_address) = serve(gateway.path(), filter, &["--mcp"], &keys);
+        let url = format!("http://{gate_address}/mcp");
+        let front = tempfile::tempdir().unwrap();
+        let config = format!(
+            "{table}\"FRONT_KEY\"\nmcp_hosts = [\"http://{gate_address}\"]\n\
+             [mcp.gate]\nurl = \"{url}\"\nbearer_env = \"GATE_KEY\"\n\
+             [mcp.wrong]\nurl = \"{url}\"\nheaders = {{ Authorization = \"Bearer ${{WRONG_KEY}}\" }}\n"
+        );
+        let arguments = json!({"expression": "31415926535 * 2"});
+        let steps = [
+            json!({"calls": [
+                {"name": "gate__calculate", "arguments": arguments},
+                {"name": "own__calculate", "arguments": arguments},
+            ]}),
+            json!({"text": "answer-marker"}),
+        ];
+        scripted(front.path(), &config, &steps);
+        let (server, address) = serve(front.path(), filter, &[], &keys);
+        let body = json!({
+            "input": "prompt-marker",
+            "tools": [
+                {"type": "mcp", "server_label": "gate", "require_approval": "never"},
+                {"type": "mcp", "server_label": "wrong", "require_approval": "never"},
+                {"type": "mcp", "server_label": "own", "server_url": url, "require_approval": "never",
+                    "authorization": keys[0].1, "headers": {"x-tenant": format!("tenant{TOKEN}")}},
+            ],
+        });
+        let ask = |key: &str| {
+            let header = format!("authorization: Bearer {key}\r\n");
+            request_with(&address, "POST", "/responses", &header, &body.to_string())
+        };
+        let (status, answer) = ask(keys[1].1);
+        assert_eq!(status, 200, "{answer}");
+        // Both good tokens were accepted and the wrong one was not.
+        let response: Value = serde_json::from_str(&answer).unwrap();
+        let items = response["output"].as_array().unwrap().iter();
+        let ends = items.map(|it| (&it["server_label"], &it["status"], it["output"].as_str()));
+        let ends: Vec<_> = ends.collect();
+        for label in ["gate", "own"] {
+            let is_result = |output: Option<&str>| output.is_some_and(|it| it.contains(MARKERS[5]));
+            let mut ends = ends.iter();
+            assert!(ends.any(|it| it.0 == label && is_result(it.2)), "{answer}");
+        }
+        assert!(
+            ends.contains(&(&json!("wrong"), &json!("failed"), None)),
+            "{answer}"
+        );
+        assert_eq!(ask(keys[2].1).0, 401);
+        stop(server);
+        stop(gate);
+        let (front, gateway) = (log(front.path()), log(gateway.path()));
+        if filter != "rmcp=trace" {
+            assert!(front.contains("an MCP server has no tools"), "{front}");
+            assert!(gateway.contains("listening"), "{gateway}");
+        }
+        for log in [front, gateway] {
+            assert_content_free(&log, filter);
+            let lines: Vec<&str> = log.lines().filter(|it| it.contains(TOKEN)).collect();
+            assert!(lines.is_empty(), "`{filter}` as {format}:\n{lines:#?}");
+        }
     }
 }
 
