@@ -10,7 +10,6 @@ import sys
 import threading
 import typing
 import uuid
-import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -26,8 +25,6 @@ TERMINAL = {"response.completed", "response.failed", "response.incomplete"}
 DONE = (None, "[DONE]")
 # Members that haft uses internally.
 PRIVATE = re.compile(r"^(wire_\w+|_?haft_.*)$")
-# Private members that haft still sends to clients: a warning until that is fixed, then remove the name here.
-KNOWN_DEFECTS = {"wire_field"}
 
 # The member of the `done` event that the deltas add up to.
 DELTAS = {
@@ -359,9 +356,7 @@ def check_item_text(item, stem, index, text):
 
 def check_members(value):
     found = set(private_members(value))
-    if found & KNOWN_DEFECTS:
-        warnings.warn(f"haft sends the private members {found & KNOWN_DEFECTS}")
-    assert not found - KNOWN_DEFECTS, f"private members: {found - KNOWN_DEFECTS}"
+    assert not found, f"private members: {found}"
 
 
 def private_members(value):

@@ -129,9 +129,8 @@ fn read(json: &str) -> Option<Vec<FoundCall>> {
     }
     let name = wire::text(wire.name).or_else(|| wire::text(wire.function))?;
     // Something with a name and no arguments is more likely an answer.
-    let written = match (wire.arguments, wire.parameters) {
-        (Some(written), None) | (None, Some(written)) => written,
-        _ => return None,
+    let ((Some(written), None) | (None, Some(written))) = (wire.arguments, wire.parameters) else {
+        return None;
     };
     let has_others = wire.function.is_some() || wire.id.is_some() || wire.kind.is_some();
     Some(vec![FoundCall {
