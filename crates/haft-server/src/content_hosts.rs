@@ -1,48 +1,68 @@
-//! Addresses of images, files and videos in a request: the model's provider fetches them, so they must not lead
-//! into anybody's private network.
+//! Addresses of images, files, audio and video in a request: the model's provider fetches them, so they must not
+//! lead into a private network.
+
+use std::borrow::Cow;
+use std::fmt;
 
 use haft_core::{CallOutput, ContentPart, Item};
 use haft_mcp::{HostRules, Url};
-use serde_json::{Map, Value};
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::history::Record;
 
-/// The members that hold such an address.
-const MEMBERS: [&str; 3] = ["file_url", "image_url", "video_url"];
+/// The members whose value is an address, or an object with a `url`, or a list of these.
+const ADDRESSES: [&str; 4] = ["audio_url", "file_url", "image_url", "video_url"];
 
-/// Refuses items, and declarations of tools that go to the provider as they are, that name an address which
-/// nobody may have fetched.
-pub(crate) fn check_addresses(
-    records: &[Record],
-    tools: &[Value],
+/// The members that hold content, for which some providers take an address instead.
+const CONTENTS: [&str; 5] = ["audio", "data", "file_data", "image", "video"];
+
+/// The members that declare or call a function: their JSON is the client's own, and no provider fetches from it.
+const FUNCTIONS: [&str; 4] = ["custom", "function", "function_call", "tool_calls"];
+
+/// The members of a Chat Completions body that bring content.
+const OF_CHAT: [&str; 2] = ["messages", "tools"];
+
+/// Rejects items that name an address which is not allowed; `inherited_by` is the field that brought the items
+/// that are not in the request itself.
+pub(crate) fn check_items<'r>(
+    records: impl IntoIterator<Item = &'r Record>,
+    inherited_by: &str,
     hosts: &HostRules,
 ) -> Result<(), ApiError> {
-    check_items(records, hosts)?;
-    check_tools(tools, hosts)
-}
-
-fn check_items(records: &[Record], hosts: &HostRules) -> Result<(), ApiError> {
     for record in records {
-        let Some(at) = refused_in(&record.item, hosts) else {
+        let Some(path) = refused_in(&record.item, hosts) else {
             continue;
         };
         let param = match &record.param {
-            Some(param) => format!("{param}.{at}"),
-            None => "previous_response_id".to_owned(),
+            Some(param) => format!("{param}{path}"),
+            None => inherited_by.to_owned(),
         };
         return Err(refused(&param));
     }
     Ok(())
 }
 
-fn check_tools(tools: &[Value], hosts: &HostRules) -> Result<(), ApiError> {
-    for tool in tools {
-        if let Some(at) = refused_below(tool, hosts, "") {
-            return Err(refused(&format!("tools.{at}")));
-        }
+/// Rejects declarations of tools that go to the provider as they are and name an address which is not allowed.
+pub(crate) fn check_tools(tools: &[Value], hosts: &HostRules) -> Result<(), ApiError> {
+    match tools.iter().find_map(|tool| refused_below(tool, hosts)) {
+        Some(path) => Err(refused(&format!("tools{path}"))),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// Rejects a Chat Completions body that names an address which is not allowed. The body is only read, so that it
+/// can be passed on byte for byte. Of members that occur twice each is checked: which of them counts is up to the
+/// provider.
+pub(crate) fn check_chat_body(body: &[u8], hosts: &HostRules) -> Result<(), ApiError> {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let path = json.deserialize_map(ChatBody { hosts });
+    match path.map_err(|error| ApiError::of_json(&error))? {
+        Some(path) => Err(refused(&path)),
+        None => Ok(()),
+    }
 }
 
 fn refused(param: &str) -> ApiError {
@@ -53,7 +73,7 @@ fn refused(param: &str) -> ApiError {
     ApiError::new(ErrorCode::InvalidValue, message).at(param)
 }
 
-/// Where in an item an address stands that is refused.
+/// The path below an item to an address that is refused.
 fn refused_in(item: &Item, hosts: &HostRules) -> Option<String> {
     let (member, parts) = match item {
         Item::Message(message) => ("content", message.content.as_slice()),
@@ -61,46 +81,197 @@ fn refused_in(item: &Item, hosts: &HostRules) -> Option<String> {
             CallOutput::Parts(parts) => ("output", parts.as_slice()),
             CallOutput::Text(_) => return None,
         },
-        Item::Other(members) => return refused_member(members, hosts, ""),
+        Item::Other(members) => return refused_below(members, hosts),
         _ => return None,
     };
     parts.iter().enumerate().find_map(|(at, part)| {
-        let place = format!("{member}[{at}]");
-        match part {
+        let path = match part {
             ContentPart::InputImage { image_url, .. } => {
                 let is_refused = !is_allowed(image_url, hosts);
-                is_refused.then(|| format!("{place}.image_url"))
+                is_refused.then(|| ".image_url".to_owned())
             }
-            ContentPart::Other(members) => refused_member(members, hosts, &place),
+            ContentPart::Other(members) => refused_below(members, hosts),
             _ => None,
-        }
-    })
-}
-
-fn refused_member(members: &Map<String, Value>, hosts: &HostRules, path: &str) -> Option<String> {
-    members.iter().find_map(|(key, value)| {
-        let place = match path {
-            "" => key.clone(),
-            path => format!("{path}.{key}"),
         };
-        match value {
-            Value::String(url) if MEMBERS.contains(&key.as_str()) => {
-                (!is_allowed(url, hosts)).then_some(place)
-            }
-            value => refused_below(value, hosts, &place),
-        }
+        Some(format!(".{member}[{at}]{}", path?))
     })
 }
 
-fn refused_below(value: &Value, hosts: &HostRules, path: &str) -> Option<String> {
-    match value {
-        Value::Object(members) => refused_member(members, hosts, path),
-        Value::Array(values) => values.iter().enumerate().find_map(|(at, value)| {
-            let place = format!("{path}[{at}]");
-            refused_below(value, hosts, &place)
-        }),
-        _ => None,
+/// The path below a value to an address that is refused.
+fn refused_below<'v>(value: impl Deserializer<'v>, hosts: &HostRules) -> Option<String> {
+    let search = Search {
+        hosts,
+        meaning: Meaning::Other,
+    };
+    // A value that is in memory already can be walked to its end.
+    search.deserialize(value).ok().flatten()
+}
+
+/// The members of a Chat Completions body.
+struct ChatBody<'h> {
+    hosts: &'h HostRules,
+}
+
+impl<'de> Visitor<'de> for ChatBody<'_> {
+    type Value = Option<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
     }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(key) = members.next_key_seed(Key)? {
+            if found.is_some() || !OF_CHAT.contains(&&*key) {
+                members.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let search = Search {
+                hosts: self.hosts,
+                meaning: Meaning::Other,
+            };
+            let path = members.next_value_seed(search)?;
+            found = path.map(|path| format!("{key}{path}"));
+        }
+        Ok(found)
+    }
+}
+
+/// Finds the first refused address in a JSON value, and gives the path to it.
+#[derive(Clone, Copy)]
+struct Search<'h> {
+    hosts: &'h HostRules,
+    meaning: Meaning,
+}
+
+/// What a string is, by the member that holds it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// Something that is not fetched.
+    Other,
+    /// An address.
+    Address,
+    /// Content or an address.
+    Content,
+}
+
+impl Meaning {
+    /// What the member `key` of an object of this meaning is.
+    fn of_member(self, key: &str) -> Self {
+        match key {
+            key if ADDRESSES.contains(&key) => Self::Address,
+            key if CONTENTS.contains(&key) => Self::Content,
+            "url" => self,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Search<'_> {
+    type Value = Option<String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Self::Value, D::Error> {
+        value.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Search<'_> {
+    type Value = Option<String>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        let is_refused = match self.meaning {
+            Meaning::Other => false,
+            Meaning::Address => !is_allowed(text, self.hosts),
+            Meaning::Content => is_address(text) && !is_allowed(text, self.hosts),
+        };
+        Ok(is_refused.then(String::new))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut at = 0;
+        while let Some(path) = list.next_element_seed(self)? {
+            if let Some(path) = path {
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                return Ok(Some(format!("[{at}]{path}")));
+            }
+            at += 1;
+        }
+        Ok(None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        while let Some(key) = members.next_key_seed(Key)? {
+            if FUNCTIONS.contains(&&*key) {
+                members.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            let search = Self {
+                meaning: self.meaning.of_member(&key),
+                ..self
+            };
+            if let Some(path) = members.next_value_seed(search)? {
+                while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                return Ok(Some(format!(".{key}{path}")));
+            }
+        }
+        Ok(None)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+}
+
+/// The name of a member, borrowed where it has no escapes.
+struct Key;
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, key: D) -> Result<Self::Value, D::Error> {
+        key.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Key {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a member")
+    }
+
+    fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(key))
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(key.to_owned()))
+    }
+}
+
+/// Whether a text that may be content is an address. Base64 has no colon, and most text that has one is no address.
+fn is_address(text: &str) -> bool {
+    text.contains(':') && Url::parse(text).is_ok_and(|url| !url.cannot_be_a_base())
 }
 
 fn is_allowed(url: &str, hosts: &HostRules) -> bool {
@@ -154,7 +325,7 @@ mod tests {
         ] {
             assert_eq!(
                 place(file(url)).as_deref(),
-                Some("content[1].file_url"),
+                Some(".content[1].file_url"),
                 "{url}"
             );
         }
@@ -167,16 +338,16 @@ mod tests {
         for (item, expected) in [
             (
                 json!({"type": "function_call_output", "call_id": "c", "output": image}),
-                "output[0].image_url",
+                ".output[0].image_url",
             ),
             (
                 json!({"type": "custom_tool_call_output", "call_id": "c", "output": image}),
-                "output[0].image_url",
+                ".output[0].image_url",
             ),
             (
                 json!({"type": "computer_call_output", "call_id": "c",
                     "output": {"type": "computer_screenshot", "image_url": private}}),
-                "output.image_url",
+                ".output.image_url",
             ),
         ] {
             assert_eq!(place(item).as_deref(), Some(expected));
@@ -194,5 +365,83 @@ mod tests {
         let hosts = HostRules::new(["http://192.168.1.1"]).unwrap();
         assert!(is_allowed("http://192.168.1.1/a.png", &hosts));
         assert!(!is_allowed("https://example.com/a.png", &hosts));
+    }
+
+    fn place_in_chat(body: &str) -> Option<String> {
+        let checked = check_chat_body(body.as_bytes(), &HostRules::default());
+        checked.err().map(|error| error.param.unwrap_or_default())
+    }
+
+    #[test]
+    fn addresses_are_found_in_every_form_of_chat() {
+        for (part, path) in [
+            (
+                json!({"image_url": {"url": "http://10.0.0.1/a"}}),
+                ".image_url.url",
+            ),
+            (json!({"image_url": "a.png"}), ".image_url"),
+            (
+                json!({"video_url": {"url": "http://[::1]/a"}}),
+                ".video_url.url",
+            ),
+            (
+                json!({"audio_url": {"url": "file:///etc/passwd"}}),
+                ".audio_url.url",
+            ),
+            (
+                json!({"input_audio": {"data": "http://10.0.0.1/a"}}),
+                ".input_audio.data",
+            ),
+            (
+                json!({"file": {"file_data": "http://localhost/a"}}),
+                ".file.file_data",
+            ),
+            (
+                json!({"file": {"file_url": "http://localhost/a"}}),
+                ".file.file_url",
+            ),
+            (
+                json!({"video": ["https://example.com/a", "http://localhost/a"]}),
+                ".video[1]",
+            ),
+        ] {
+            let body = json!({"messages": [{"role": "user", "content": [{"text": "x"}, part]}]});
+            let expected = format!("messages[0].content[1]{path}");
+            assert_eq!(place_in_chat(&body.to_string()), Some(expected), "{body}");
+        }
+        let tool = r#"{"tools":[{"type":"draw","mask":{"image_url":"http://localhost"}}]}"#;
+        let expected = Some("tools[0].mask.image_url".to_owned());
+        assert_eq!(place_in_chat(tool), expected);
+    }
+
+    #[test]
+    fn escapes_and_repeated_members_hide_no_address() {
+        let escaped = r#"{"\u006dessages":[{"content":[{"image\u005furl":{"\u0075rl":"http://10.\u0030.0.1"}}]}]}"#;
+        assert!(place_in_chat(escaped).is_some());
+        let part = r#"{"image_url":"http://10.0.0.1","image_url":"https://example.com"}"#;
+        assert!(place_in_chat(&format!(r#"{{"messages":[{{"content":[{part}]}}]}}"#)).is_some());
+        let twice = r#"{"messages":[{"image_url":"http://10.0.0.1"}],"messages":[]}"#;
+        assert!(place_in_chat(twice).is_some());
+    }
+
+    #[test]
+    fn what_no_provider_fetches_passes_in_chat() {
+        let body = json!({
+            "messages": [
+                {"role": "user", "content": "http://localhost"},
+                {"role": "user", "content": [
+                    {"type": "text", "text": "http://localhost", "n": [1, -1, 1.5, true, null]},
+                    {"type": "file", "file": {"file_data": "AAAA", "file_id": "f"}},
+                    {"type": "file", "file": {"file_data": "note: no address"}},
+                    {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
+                    {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA", "detail": "low"}},
+                    {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
+                ]},
+                {"role": "assistant", "tool_calls": [{"function": {"arguments": {"image_url": "a.png"}}}]},
+            ],
+            "tools": [{"type": "function", "function": {"parameters": {"examples": [{"image_url": "a.png"}]}}}],
+            "metadata": {"image_url": "http://localhost"},
+        });
+        assert_eq!(place_in_chat(&body.to_string()), None);
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::app::{App, Caller, ConversationLock, store_failed};
 use crate::compaction::{Piece, Unfolding, unfold};
+use crate::content_hosts::check_items;
 use crate::error::{ApiError, ErrorCode};
 use crate::history::{Claims, Record, Unsaid, is_mark, take_unsaid};
 use crate::reasoning::ReasoningSeal;
@@ -120,6 +121,8 @@ impl App {
             unfold(all, &by)
         })?;
         let records = context.pieces.iter().map(|piece| &piece.record);
+        // Here, because every route whose items can reach a model looks its context up.
+        check_items(records.clone(), inherited_by, &self.content_hosts)?;
         context.claims = self.claims(&caller.owner, records).await?;
         Ok(context)
     }

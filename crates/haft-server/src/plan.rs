@@ -14,7 +14,7 @@ use haft_models::pool::Witness;
 
 use crate::app::{App, Caller, now};
 use crate::compaction::{Carried, Compaction, Halt, Piece, Writing};
-use crate::content_hosts::check_addresses;
+use crate::content_hosts::check_tools;
 use crate::context::Context;
 use crate::error::{ApiError, ErrorCode};
 use crate::estimate::{tokens_of, tokens_of_conversation, tokens_of_item, tokens_of_tools};
@@ -127,7 +127,7 @@ impl Plan {
         }
         let conversation = Conversation::from(expanded.items);
         check_content(&*entry.model, &records)?;
-        check_addresses(&records, &toolkit.provider.tools, &app.content_hosts)?;
+        check_tools(&toolkit.provider.tools, &app.content_hosts)?;
         if conversation.is_empty() && is_asked {
             let message = "there is nothing to answer: send a text or items in `input`";
             let error = ApiError::new(ErrorCode::MissingRequiredParameter, message);

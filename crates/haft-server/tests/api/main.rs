@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod access;
+mod addresses;
 mod ambiguity;
 mod attack;
 mod backends;

@@ -19,6 +19,7 @@ use super::{body, counts, reply, warning};
 use crate::access::RunPermit;
 use crate::app::{App, Caller};
 use crate::chat::{ChatRequest, ChunkWriter, Completion, Envelope, Heading};
+use crate::content_hosts::check_chat_body;
 use crate::error::ApiError;
 use crate::failure;
 use crate::metered_model::metered;
@@ -35,6 +36,7 @@ pub(super) async fn complete(
     let limits = &app.options.limits;
     counts::check("messages", envelope.messages, limits.max_input_items)?;
     counts::check("tools", envelope.tools, limits.max_tools)?;
+    check_chat_body(&body, &app.content_hosts)?;
     let watch = app.watch.chat(&caller, &entry.name);
     let (pool, witness) = (&entry.pool, Witness::default());
     if !pool.passes_chat() {
