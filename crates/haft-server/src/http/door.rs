@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use axum::http::header::{CONTENT_ENCODING, HOST};
+use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, HOST};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderMap, HeaderName, Uri};
 
 use crate::access::Limits;
 use crate::app::App;
@@ -40,12 +40,22 @@ pub(super) fn check_headers(
     Ok(())
 }
 
-/// Refuses what two readers of the same request could understand differently: a second `Host` (RFC 9112 §3.2), and a
-/// body in an encoding that is not decoded here.
+/// The headers that a request has at most once, by the names that messages use: a proxy in front may go by another
+/// of two than this server. A second `Host` is forbidden by RFC 9112 §3.2.
+const SINGLE_HEADERS: [(HeaderName, &str); 3] = [
+    (HOST, "Host"),
+    (AUTHORIZATION, "Authorization"),
+    (HeaderName::from_static("haft-dialect"), "Haft-Dialect"),
+];
+
+/// Refuses what two readers of the same request could understand differently: a second header where there can only be
+/// one, and a body in an encoding that is not decoded here.
 pub(super) fn check_ambiguity(headers: &HeaderMap) -> Result<(), ApiError> {
-    if headers.get_all(HOST).iter().count() > 1 {
-        let message = "the request has more than one `Host` header: send one";
-        return Err(ApiError::new(ErrorCode::InvalidValue, message));
+    for (header, name) in SINGLE_HEADERS {
+        if headers.get_all(header).iter().count() > 1 {
+            let message = format!("the request has more than one `{name}` header: send one");
+            return Err(ApiError::new(ErrorCode::InvalidValue, message));
+        }
     }
     let is_encoded = |value: &axum::http::HeaderValue| {
         let codings = value.as_bytes().split(|byte| *byte == b',');

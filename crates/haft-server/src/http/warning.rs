@@ -39,6 +39,9 @@ pub(super) fn log(parameters: &[String]) {
 /// Names as a header and a log can hold them: they come from the client.
 fn listed(names: &[String]) -> String {
     let shown = names.iter().take(MAX_NAMES).map(|name| {
+        if name.is_empty() {
+            return "\"\"".to_owned();
+        }
         let chars = name.chars().take(MAX_LENGTH);
         chars
             .map(|char| match char {
@@ -65,6 +68,8 @@ mod tests {
             listed(&names),
             format!("a??b:?c, ??, {}", "x".repeat(MAX_LENGTH))
         );
+        let names = ["", "a"].map(str::to_owned);
+        assert_eq!(listed(&names), "\"\", a");
         let many: Vec<_> = (0..25).map(|number| format!("p{number}")).collect();
         assert!(listed(&many).ends_with("p19, 5 more"));
     }

@@ -23,6 +23,25 @@ async fn second_host_header_is_rejected_on_every_path() {
 }
 
 #[tokio::test]
+async fn second_header_that_decides_about_the_answer_is_rejected() {
+    let (served, model) = serve([say("hello").forever()]).await;
+    for (name, first, second) in [
+        ("Authorization", "Bearer one", "Bearer two"),
+        ("Haft-Dialect", "openai", "open-responses"),
+    ] {
+        for second in [first, second] {
+            let request = served.posting("/responses", &json!({"input": "go"}));
+            let request = request.header(name, first).header(name, second);
+            let answer = served.send(request).await;
+            assert_eq!(answer.error(), (400, "invalid_value", None), "{name}");
+            let message = answer.body["error"]["message"].as_str().unwrap();
+            assert!(message.contains(name), "{message}");
+        }
+    }
+    assert!(model.received().is_empty());
+}
+
+#[tokio::test]
 async fn compressed_body_is_rejected_instead_of_misread() {
     let (served, model) = serve([say("hello").forever()]).await;
     let body = json!({"input": "go"});
