@@ -17,6 +17,7 @@ pub(crate) struct Event<'a> {
     pub(crate) content_block: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(crate) delta: Option<&'a RawValue>,
+    #[serde(default, deserialize_with = "super::usage")]
     pub(crate) usage: Option<WireUsage>,
     pub(crate) error: Option<Value>,
 }
@@ -29,6 +30,7 @@ pub(crate) struct Message<'a> {
     #[serde(borrow)]
     pub(crate) content: Option<Vec<&'a RawValue>>,
     pub(crate) stop_reason: Option<String>,
+    #[serde(default, deserialize_with = "super::usage")]
     pub(crate) usage: Option<WireUsage>,
 }
 

@@ -11,4 +11,4 @@ pub(crate) mod responses;
 mod text;
 
 pub(crate) use logprobs::logprobs;
-pub(crate) use text::{Text, arguments, read, text};
+pub(crate) use text::{Text, arguments, read, text, usage};

@@ -62,6 +62,7 @@ pub(crate) struct Response<'a> {
     pub(crate) status: Option<String>,
     #[serde(borrow)]
     pub(crate) output: Option<Vec<&'a RawValue>>,
+    #[serde(default, deserialize_with = "super::usage")]
     pub(crate) usage: Option<WireUsage>,
     pub(crate) incomplete_details: Option<Incomplete>,
     pub(crate) error: Option<Value>,

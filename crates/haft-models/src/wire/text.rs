@@ -29,6 +29,21 @@ pub(crate) fn read<T: DeserializeOwned>(raw: Option<&RawValue>) -> Option<T> {
     serde_json::from_str(raw?.get()).ok()
 }
 
+/// The token counts of an answer. Counts that cannot be read are not there: the answer itself is complete.
+pub(crate) fn usage<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    let raw = Option::<&RawValue>::deserialize(deserializer)?;
+    let Some(raw) = raw else {
+        return Ok(None);
+    };
+    let usage = serde_json::from_str(raw.get());
+    if let Err(error) = &usage {
+        tracing::debug!(%error, "ignoring `usage` that cannot be read");
+    }
+    Ok(usage.ok())
+}
+
 /// Text in which half a surrogate pair is replaced: servers cut between the halves.
 #[derive(Debug, Default)]
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);

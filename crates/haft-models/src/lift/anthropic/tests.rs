@@ -296,6 +296,33 @@ fn a_whole_answer_is_lifted_like_a_stream() {
     }
 }
 
+#[test]
+fn usage_that_cannot_be_read_loses_no_answer() {
+    for count in ["-1", "18446744073709551616", "\"5\"", "1e300"] {
+        let usage = format!(r#"{{"input_tokens":{count},"output_tokens":1}}"#);
+        let body = format!(
+            r#"{{"id":"msg_1","content":[{{"type":"text","text":"Hey"}}],"stop_reason":"end_turn","usage":{usage}}}"#
+        );
+        let whole: Vec<_> = AnthropicLift::whole(&body).unwrap().into();
+        let streamed = lifted(&[
+            &format!(r#"{{"type":"message_start","message":{{"id":"msg_1","usage":{usage}}}}}"#),
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hey"}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+            &format!(
+                r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{usage}}}"#
+            ),
+            STOP,
+        ]);
+        for events in [streamed.unwrap(), whole] {
+            let answer = response(events);
+            assert_eq!(
+                (answer.items[0].text().as_str(), answer.usage),
+                ("Hey", None)
+            );
+        }
+    }
+}
+
 fn odd_event() -> impl Strategy<Value = String> {
     let kind = proptest::sample::select(vec![
         "message_start",

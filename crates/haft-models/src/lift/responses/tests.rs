@@ -317,6 +317,30 @@ fn a_whole_answer_is_lifted_like_a_stream() {
 }
 
 #[test]
+fn usage_that_cannot_be_read_loses_no_answer() {
+    let item = r#"{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"Hey"}]}"#;
+    for count in ["-1", "18446744073709551616", "\"5\"", "1e300", "[]"] {
+        for usage in [
+            format!(r#"{{"input_tokens":{count},"output_tokens":1}}"#),
+            count.to_owned(),
+        ] {
+            let body = format!(r#"{{"status":"completed","output":[{item}],"usage":{usage}}}"#);
+            let completed = format!(r#"{{"type":"response.completed","response":{body}}}"#);
+            let streamed = lifted(&[CREATED, &completed]).unwrap();
+            let whole: Vec<_> = whole(&body).unwrap().into();
+            for events in [streamed, whole] {
+                let answer = response(&events);
+                assert_eq!(answer.items[0].text(), "Hey", "{usage}");
+                assert!(
+                    answer.usage.is_none_or(|it| it.output_tokens == 0),
+                    "{usage}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn an_item_of_the_final_response_is_neither_lost_nor_taken_twice() {
     let call = |id: &str, name: &str| {
         format!(
