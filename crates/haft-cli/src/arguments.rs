@@ -205,6 +205,10 @@ pub(crate) struct ServeArguments {
     /// cannot be opened any more
     #[arg(long)]
     pub(crate) forget_sealing_keys: bool,
+    /// Start although the file of API keys is missing that the data was used with: no key is needed any
+    /// more until one is made
+    #[arg(long)]
+    pub(crate) forget_api_keys: bool,
     /// Start although the clock is behind the time when the data was last used
     #[arg(long)]
     pub(crate) accept_clock: bool,

@@ -266,3 +266,44 @@ fn a_damaged_file_of_keys_keeps_a_server_from_starting() {
         "{words}"
     );
 }
+
+fn address(lines: &[String]) -> &str {
+    lines[0].strip_prefix("listening on http://").unwrap()
+}
+
+#[test]
+fn a_lost_file_of_keys_keeps_a_server_from_starting() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("haft-data/keys.json");
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--model", "offline"];
+    let serve = || Running::start_with(haft(folder.path(), &arguments));
+    // The first key is made while the server runs.
+    let (running, lines) = serve();
+    assert_eq!(status(address(&lines), None), 200);
+    made(folder.path(), &["first"]);
+    std::thread::sleep(Duration::from_millis(2500));
+    running.kill();
+    fs::remove_file(&file).unwrap();
+    for _ in 0..2 {
+        let words = refused_with(2, folder.path(), &arguments);
+        assert!(
+            words.contains("keys.json` is missing") && words.contains("--forget-api-keys"),
+            "{words}"
+        );
+    }
+
+    let key = made(folder.path(), &["second"]);
+    let (running, lines) = serve();
+    assert_eq!(status(address(&lines), None), 401);
+    assert_eq!(status(address(&lines), Some(&key)), 200);
+    running.kill();
+
+    fs::remove_file(&file).unwrap();
+    let forgetting = [&arguments[..], &["--forget-api-keys"]].concat();
+    let (running, lines) = Running::start_with(haft(folder.path(), &forgetting));
+    assert_eq!(status(address(&lines), None), 200);
+    running.kill();
+    // Once is enough.
+    let (_running, lines) = serve();
+    assert_eq!(status(address(&lines), None), 200);
+}

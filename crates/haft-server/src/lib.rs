@@ -57,7 +57,7 @@ pub use models::ModelEntry;
 pub use options::{ApiKey, DialectChoice, ServerOptions};
 pub use sealed::KeyFileError;
 pub use server::{BuildError, Server, ServerBuilder, rotate_sealing_keys};
-pub use startup::StartError;
+pub use startup::{API_KEYS_IN_USE, API_KEYS_NOTE, StartError};
 pub use toolkit::UnsupportedTools;
 #[cfg(feature = "otlp")]
 pub use watch::OtlpOptions;

@@ -68,6 +68,8 @@ pub struct ServerOptions {
     pub watch: WatchOptions,
     /// Start although sealing keys are missing that the store was used with.
     pub forget_sealing_keys: bool,
+    /// Start although the file of API keys is missing that the store was used with: no key is needed then.
+    pub forget_api_keys: bool,
     /// Start although the clock is behind the time when the store was last used.
     pub accept_clock: bool,
 }
@@ -95,6 +97,7 @@ impl Default for ServerOptions {
             stop_wait: Duration::from_secs(10),
             watch: WatchOptions::default(),
             forget_sealing_keys: false,
+            forget_api_keys: false,
             accept_clock: false,
         }
     }

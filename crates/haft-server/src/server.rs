@@ -367,6 +367,8 @@ impl Server {
         let cleaner = tokio::spawn(clean(Arc::clone(&self.app)));
         let app = Arc::clone(&self.app);
         let clock = tokio::spawn(async move { app.watch_clock().await });
+        let app = Arc::clone(&self.app);
+        let keys = tokio::spawn(async move { app.watch_api_keys().await });
         let watching = tokio::spawn(haft_models::pool::watch(self.app.models.members()));
         let lifetime = &self.app.lifetime;
         let address = listener.local_addr()?;
@@ -405,6 +407,7 @@ impl Server {
         beat.abort();
         cleaner.abort();
         clock.abort();
+        keys.abort();
         watching.abort();
         self.app.watch.close().await;
         Ok(())

@@ -1,6 +1,7 @@
-//! What is checked before a server acknowledges anything: that it has the keys that its data was sealed with,
-//! and that its clock is not behind its data.
+//! What is checked before a server acknowledges anything: that it has the keys that its data was sealed with and
+//! the API keys that its data was used with, and that its clock is not behind its data.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use haft_core::{ClockEvent, ClockReading, StoreError, observe_clock, resume_clock};
@@ -9,6 +10,18 @@ use crate::app::App;
 
 /// The note with the ids of all sealing keys that were ever used with the store.
 const SEALING_KEYS: &str = "sealing_keys";
+
+/// The note that says whether clients of the store need API keys of the data folder.
+pub const API_KEYS_NOTE: &str = "api_keys";
+
+/// The content of that note once there was a file of API keys.
+pub const API_KEYS_IN_USE: &str = "in use";
+
+/// The content of that note when the operator gave a missing file of API keys up.
+const API_KEYS_FORGOTTEN: &str = "forgotten";
+
+/// How often the server looks whether a first API key was made.
+const KEYS_PAUSE: Duration = Duration::from_secs(1);
 
 /// The note with the time of the last run.
 const CLOCK: &str = "clock";
@@ -33,6 +46,16 @@ pub enum StartError {
         /// The ids of the missing keys.
         ids: Vec<String>,
     },
+    /// The data was used with API keys, and the file of them is not there.
+    #[error(
+        "the file of API keys `{path}` is missing, although this data was used with it: restore it from a \
+         backup, make new keys with `haft keys add`, or let everybody in with `--forget-api-keys`",
+        path = path.display()
+    )]
+    MissingApiKeys {
+        /// Where the file was.
+        path: PathBuf,
+    },
     /// The clock is behind the data.
     #[error(
         "the system clock is {seconds}s behind the time of the last run; set the clock, or start once with \
@@ -53,6 +76,7 @@ impl App {
         // Without a data folder the keys last as long as the process.
         if self.spill_folder.is_some() {
             self.verify_keys().await?;
+            self.verify_api_keys().await?;
         }
         self.verify_clock().await
     }
@@ -84,6 +108,46 @@ impl App {
             self.store.put_server_note(SEALING_KEYS, &json).await?;
         }
         Ok(())
+    }
+
+    /// Refuses to start without the file of API keys if there was one: a server without it would need no key.
+    async fn verify_api_keys(&self) -> Result<(), StartError> {
+        if self.keyring.has_file() {
+            return self.note_api_keys(API_KEYS_IN_USE).await;
+        }
+        let noted = self.store.server_note(API_KEYS_NOTE).await?;
+        let was_in_use = noted.as_deref() == Some(API_KEYS_IN_USE);
+        let Some(path) = self.keyring.file_path().filter(|_| was_in_use) else {
+            return Ok(());
+        };
+        if !self.options.forget_api_keys {
+            return Err(StartError::MissingApiKeys { path: path.into() });
+        }
+        tracing::warn!("the file of API keys is given up");
+        self.note_api_keys(API_KEYS_FORGOTTEN).await
+    }
+
+    async fn note_api_keys(&self, note: &str) -> Result<(), StartError> {
+        if self.store.server_note(API_KEYS_NOTE).await?.as_deref() != Some(note) {
+            self.store.put_server_note(API_KEYS_NOTE, note).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes for the next start that API keys are in use, when the first is made while the server runs.
+    pub(crate) async fn watch_api_keys(&self) {
+        while self.keyring.file_path().is_some() {
+            self.keyring.refresh().await;
+            if self.keyring.has_file() {
+                match self.note_api_keys(API_KEYS_IN_USE).await {
+                    Ok(()) => return,
+                    Err(error) => {
+                        tracing::error!(%error, "the use of API keys cannot be noted");
+                    }
+                }
+            }
+            tokio::time::sleep(KEYS_PAUSE).await;
+        }
     }
 
     async fn verify_clock(&self) -> Result<(), StartError> {

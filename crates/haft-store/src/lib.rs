@@ -75,4 +75,4 @@ mod sqlite;
 
 pub use memory::MemoryStore;
 pub use open_error::OpenError;
-pub use sqlite::{DatabaseLock, SqliteStore, check_database, copy_database};
+pub use sqlite::{DatabaseLock, SqliteStore, check_database, copy_database, read_server_note};

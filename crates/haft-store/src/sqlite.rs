@@ -32,7 +32,7 @@ use claim::Claim;
 use readers::Readers;
 use writer::Writer;
 
-pub use backup::{check_database, copy_database};
+pub use backup::{check_database, copy_database, read_server_note};
 pub use claim::DatabaseLock;
 
 /// A store in one SQLite file.

@@ -50,6 +50,11 @@ impl Manifest {
         }
     }
 
+    /// Whether a file of this path is part of the backup.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.files.iter().any(|file| file.path == Path::new(path))
+    }
+
     /// Writes it, which makes the folder a backup.
     pub(super) fn write(&self, folder: &Path) -> Result<(), Failure> {
         let path = folder.join(NAME);

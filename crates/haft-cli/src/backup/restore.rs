@@ -5,6 +5,8 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use haft_server::access::KeyFile;
+use haft_server::{API_KEYS_IN_USE, API_KEYS_NOTE};
 use haft_store::{DatabaseLock, OpenError};
 
 use super::manifest::{Manifest, SavedFile};
@@ -28,21 +30,33 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<(), Box<dyn Error>
     let from = &arguments.from;
     let manifest = Manifest::read(from)?;
     check(from, &manifest)?;
+    let is_new = !folder.exists();
     let folder = writable_dir(&folder)?;
+    let lock_file = folder.join(format!("{STORE}.lock"));
+    let had_lock_file = lock_file.exists();
     // Until the end: no server starts in between.
     let lock = DatabaseLock::acquire(folder.join(STORE)).map_err(in_use)?;
-    let old = content(&folder)?;
-    let is_unfinished = folder.join(INCOMPLETE).exists();
-    if !old.is_empty() && !arguments.force && !is_unfinished {
-        let message = format!("the data folder `{}` is not empty", folder.display());
-        return Err(Failure::mistake(message)
-            .remedy("choose an empty one with `--data-dir`, or replace all of it with `--force`")
-            .into());
+    let restored = replace(from, &folder, &manifest, arguments.force);
+    // Once files are being exchanged, what is staged is all there is of some of them.
+    if restored.is_err() && !folder.join(INCOMPLETE).exists() {
+        let _ = remove(&folder.join(STAGING));
+        if !had_lock_file {
+            let _ = remove(&lock_file);
+        }
+        if is_new {
+            let _ = fs::remove_dir(&folder);
+        }
     }
-    let staged = stage(from, &folder, &manifest)?;
-    exchange(&folder, &old, &staged)?;
-    give_to_owner(&folder, &manifest);
     drop(lock);
+    let uses_api_keys = restored?;
+    if uses_api_keys && !manifest.has(KeyFile::NAME) {
+        let _ = writeln!(
+            io::stderr(),
+            "warning: the backup has no `{}`, although its data was used with API keys: no server starts \
+             with it; make new keys with `haft keys add`",
+            KeyFile::NAME
+        );
+    }
     writeln!(
         io::stdout(),
         "restored {} files of the backup of {} to `{}`",
@@ -51,6 +65,29 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> Result<(), Box<dyn Error>
         printable(&folder.display().to_string())
     )?;
     Ok(())
+}
+
+/// Puts the files of a backup in the place of what the folder holds. Gives whether its data was used with API
+/// keys.
+fn replace(from: &Path, folder: &Path, manifest: &Manifest, force: bool) -> Result<bool, Failure> {
+    let old = content(folder)?;
+    let is_unfinished = folder.join(INCOMPLETE).exists();
+    if !old.is_empty() && !force && !is_unfinished {
+        let message = format!("the data folder `{}` is not empty", folder.display());
+        return Err(Failure::mistake(message)
+            .remedy("choose an empty one with `--data-dir`, or replace all of it with `--force`"));
+    }
+    let staged = stage(from, folder, manifest)?;
+    let uses_api_keys = uses_api_keys(&folder.join(STAGING).join(STORE));
+    exchange(folder, &old, &staged)?;
+    give_to_owner(folder, manifest);
+    Ok(uses_api_keys)
+}
+
+/// Whether clients needed API keys when this database was used last; no, if it cannot be read.
+fn uses_api_keys(database: &Path) -> bool {
+    let note = haft_store::read_server_note(database, API_KEYS_NOTE);
+    note.is_ok_and(|note| note.as_deref() == Some(API_KEYS_IN_USE))
 }
 
 fn in_use(error: OpenError) -> Failure {

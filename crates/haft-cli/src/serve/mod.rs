@@ -47,6 +47,7 @@ pub(crate) async fn serve(arguments: ServeArguments) -> Result<(), Box<dyn Error
     let file = arguments.config.clone();
     let accepted = server::Accepted {
         lost_keys: arguments.forget_sealing_keys,
+        lost_api_keys: arguments.forget_api_keys,
         clock: arguments.accept_clock,
     };
     let (config, choice) = configured(arguments, Door::Open, &process_environment).await?;

@@ -41,6 +41,8 @@ pub(super) struct Ready {
 pub(super) struct Accepted {
     /// Sealing keys are missing.
     pub(super) lost_keys: bool,
+    /// The file of API keys is missing.
+    pub(super) lost_api_keys: bool,
     /// The clock is behind the data.
     pub(super) clock: bool,
 }
@@ -83,6 +85,7 @@ pub(super) async fn build(
         .mcp(mcp.clone())
         .options(ServerOptions {
             forget_sealing_keys: accepted.lost_keys,
+            forget_api_keys: accepted.lost_api_keys,
             accept_clock: accepted.clock,
             ..options(config, choice)?
         });
@@ -100,7 +103,9 @@ pub(super) async fn build(
     let server = builder.build().map_err(told)?;
     server.verify_start().await.map_err(|error| match error {
         // It is no other the next time.
-        error @ StartError::MissingKeys { .. } => Failure::mistake(error.to_string()),
+        error @ (StartError::MissingKeys { .. } | StartError::MissingApiKeys { .. }) => {
+            Failure::mistake(error.to_string())
+        }
         error => told(error),
     })?;
     Ok(Ready {

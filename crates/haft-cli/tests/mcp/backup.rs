@@ -226,6 +226,52 @@ fn restore_changes_nothing_where_it_cannot_succeed() {
 }
 
 #[test]
+fn failed_restore_leaves_nothing_behind() {
+    let (folder, _) = world();
+    drop(serving(folder.path(), &[]));
+    assert_eq!(run(folder.path(), &["backup", "copy"]).0, Some(0));
+    // The checksums are right and the database is not what the manifest says.
+    let manifest = folder.path().join("copy/haft-backup.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let mut json: Value = serde_json::from_str(&text).unwrap();
+    json["database_version"] = 1.into();
+    fs::write(&manifest, json.to_string()).unwrap();
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    for name in ["new", "empty"] {
+        let (code, _, aside) = run(folder.path(), &["restore", "copy", "--data-dir", name]);
+        assert_eq!(code, Some(1), "{aside}");
+        assert!(aside.contains("the manifest says 1"), "{aside}");
+    }
+    assert!(!folder.path().join("new").exists());
+    assert_eq!(files(&empty), BTreeSet::new());
+    assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
+}
+
+#[test]
+fn restore_without_the_keys_of_its_data_warns_and_is_not_served() {
+    let (folder, _) = world();
+    drop(serving(folder.path(), &[]));
+    assert_eq!(run(folder.path(), &["backup", "copy"]).0, Some(0));
+    let manifest = folder.path().join("copy/haft-backup.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let mut json: Value = serde_json::from_str(&text).unwrap();
+    let saved = json["files"].as_array_mut().unwrap();
+    saved.retain(|file| file["path"] != "keys.json");
+    fs::write(&manifest, json.to_string()).unwrap();
+    let (code, _, aside) = run(folder.path(), &["restore", "copy", "--data-dir", "other"]);
+    assert_eq!(code, Some(0), "{aside}");
+    assert!(
+        aside.contains("warning: the backup has no `keys.json`"),
+        "{aside}"
+    );
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--data-dir", "other"];
+    let (code, _, aside) = run(folder.path(), &arguments);
+    assert_eq!(code, Some(2), "{aside}");
+    assert!(aside.contains("keys.json` is missing"), "{aside}");
+}
+
+#[test]
 fn data_folder_of_an_interrupted_restore_is_not_served() {
     let (folder, _) = world();
     fs::write(folder.path().join("haft-data/.restore-incomplete"), "").unwrap();

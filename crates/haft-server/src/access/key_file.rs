@@ -11,9 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::key::{Key, KeySecret, KeyState, NewKey, is_tenant};
 use crate::app::now;
 
-/// What it is called, in the data folder.
-const NAME: &str = "keys.json";
-
 const VERSION: u32 = 1;
 
 /// No file of keys is larger: some ten thousand of them.
@@ -58,10 +55,13 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
+    /// The name of the file in the data folder.
+    pub const NAME: &str = "keys.json";
+
     /// The file of this data folder. It need not be there.
     pub fn in_folder(data_dir: &Path) -> Self {
         Self {
-            file: PrivateFile::new(data_dir.join(NAME)),
+            file: PrivateFile::new(data_dir.join(Self::NAME)),
         }
     }
 

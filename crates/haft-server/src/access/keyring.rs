@@ -1,11 +1,12 @@
 //! The keys as the server knows them, and what each opens.
 //!
 //! The file is looked at again when a request comes, no more than once a second, beside the other
-//! requests. Once there was a file, a key is needed until the server is started again: a file that is
-//! gone or damaged opens nothing.
+//! requests. Once there was a file, a key is needed: a file that is gone or damaged opens nothing, and the
+//! next start is refused without it.
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -151,7 +152,17 @@ impl Keyring {
 
     /// Whether somebody without a key is refused.
     pub(crate) fn needs_key(&self) -> bool {
-        self.configured.is_some() || !matches!(*self.known(), Known::NoFile)
+        self.configured.is_some() || self.has_file()
+    }
+
+    /// Whether there is a file of keys, or was since the start.
+    pub(crate) fn has_file(&self) -> bool {
+        !matches!(*self.known(), Known::NoFile)
+    }
+
+    /// Where the file of keys is or would be; none without a data folder.
+    pub(crate) fn file_path(&self) -> Option<&Path> {
+        self.file.as_ref().map(KeyFile::path)
     }
 
     /// Whether there is a file of keys that cannot be read: then nobody comes in.

@@ -9,7 +9,8 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use super::claim::{Claim, open_private};
-use super::{connection, schema};
+use super::failure::Failure;
+use super::{connection, schema, server_notes};
 use crate::OpenError;
 
 /// How long SQLite waits for a lock.
@@ -85,6 +86,18 @@ pub fn check_database(path: &Path) -> Result<i64, OpenError> {
     Err(OpenError::Damaged {
         path: path.clone(),
         reason: verdict,
+    })
+}
+
+/// Reads a note of the server ([`Store::server_note`](haft_core::Store::server_note)) from a database that no server
+/// uses.
+pub fn read_server_note(path: &Path, key: &str) -> Result<Option<String>, OpenError> {
+    let path = Claim::none_on(path)?;
+    let explain = |error: rusqlite::Error| OpenError::from_sqlite(&path, &error);
+    let connection = open(&path).map_err(explain)?;
+    server_notes::get(&connection, key).map_err(|Failure(error)| OpenError::Failed {
+        path: path.clone(),
+        reason: error.to_string(),
     })
 }
 
