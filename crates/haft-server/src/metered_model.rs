@@ -86,7 +86,8 @@ impl Answers {
         let most = self.budget.max_answer_bytes();
         if *answer > most {
             let message = format!(
-                "the model's answer has more than {} bytes of content",
+                "the model's answer has more than {} bytes of content, the limit that follows from \
+                 `max_pending_bytes` of this server",
                 most / COPIES
             );
             return Err(ModelError::new(ModelErrorKind::Protocol, message));

@@ -23,6 +23,15 @@ pub(crate) fn backup(arguments: &BackupArguments) -> Result<(), Box<dyn Error>> 
             "name the server's folder with `--data-dir`, or its configuration with `--config`",
         )
     })?;
+    if !folder.join(STORE).exists() && !folder.join("keys.json").exists() {
+        let message = format!(
+            "`{}` is not a data folder: it has no `{STORE}`",
+            printable(&folder.display().to_string())
+        );
+        let remedy =
+            "name the server's folder with `--data-dir`, or its configuration with `--config`";
+        return Err(Failure::mistake(message).remedy(remedy).into());
+    }
     let to = &arguments.to;
     // Before anything is created there.
     let is_inside = std::path::absolute(to).is_ok_and(|to| to.starts_with(&folder));

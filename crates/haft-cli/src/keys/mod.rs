@@ -7,6 +7,7 @@
 mod list;
 
 use std::error::Error;
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
@@ -71,7 +72,13 @@ fn add(file: &KeyFile, new: NewKey) -> Result<(), Box<dyn Error>> {
     words
         .push_str("\nthe key is shown this once; clients send it as `Authorization: Bearer KEY`\n");
     if is_first {
-        words.push_str("it is the first one: from now on every request needs a key\n");
+        let folder = file.path().parent().unwrap_or(file.path()).display();
+        let _ = writeln!(
+            words,
+            "it is the first key in `{}`: every request to the server with this data folder needs a key, within a \
+             second if it is running",
+            printable(&folder.to_string())
+        );
     }
     // If nobody reads the words, the key is all the more important.
     let _ = io::stderr().write_all(words.as_bytes());

@@ -31,14 +31,17 @@ impl Endpoint {
     /// An endpoint without headers.
     pub fn new(base_url: &str) -> Result<Self, EndpointError> {
         // The address itself is not repeated in errors: somebody may have put a password into it.
-        let base = Url::parse(base_url.trim()).map_err(|error| EndpointError::Address {
-            reason: error.to_string(),
-        })?;
         let refuse = |reason: &str| {
             Err(EndpointError::Address {
                 reason: reason.to_owned(),
             })
         };
+        if !base_url.contains("://") {
+            return refuse("it must begin with `http://` or `https://`");
+        }
+        let base = Url::parse(base_url.trim()).map_err(|error| EndpointError::Address {
+            reason: error.to_string(),
+        })?;
         if !matches!(base.scheme(), "http" | "https") {
             return refuse("it must begin with `http://` or `https://`");
         }

@@ -130,16 +130,25 @@ async fn refuse_ambiguous(request: Request, next: Next) -> Response {
     }
 }
 
-async fn unknown_path(uri: Uri) -> ApiError {
-    let message = format!(
-        "there is nothing at `{}`: the API begins at `/v1`",
-        haft_core::cut(uri.path())
-    );
+async fn unknown_path(method: Method, uri: Uri) -> ApiError {
+    let path = uri.path();
+    let help = match path.strip_prefix("/v1") {
+        Some(rest) if rest.starts_with('/') && rest.len() > 1 => {
+            "this server has `/v1/responses`, `/v1/conversations`, `/v1/chat/completions` and `/v1/models`"
+        }
+        _ => "the API is served under `/v1`",
+    };
+    let message = format!("unknown route `{method} {}`; {help}", haft_core::cut(path));
     ApiError::new(ErrorCode::RouteNotFound, message)
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> ApiError {
-    let message = format!("`{}` does not take {method}", haft_core::cut(uri.path()));
+    let path = uri.path();
+    let mut message = format!("`{}` does not allow {method}", haft_core::cut(path));
+    // A client appends the path of the endpoint to its base URL.
+    if path.starts_with("/v1/responses/") && path.ends_with("/responses") {
+        message.push_str("; the client's base URL must end in `/v1`");
+    }
     ApiError::new(ErrorCode::MethodNotAllowed, message)
 }
 

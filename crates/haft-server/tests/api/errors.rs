@@ -833,3 +833,33 @@ async fn a_response_that_cannot_be_stored_has_failed() {
     let events = served.stream(json!({"input": "go", "store": false})).await;
     assert_eq!(last(&events)["status"], "completed");
 }
+
+#[tokio::test]
+async fn common_mistakes_of_clients_are_told_with_the_remedy() {
+    let (served, _) = serve([say("hi").forever()]).await;
+    let of_chat = json!({"type": "function", "function": {"name": "f", "parameters": {}}});
+    let result = json!({"role": "tool", "tool_call_id": "c", "content": "42"});
+    for (path, body, remedy) in [
+        (
+            "/responses",
+            json!({"input": "hi", "tools": [of_chat]}),
+            "beside `type`",
+        ),
+        (
+            "/responses",
+            json!({"input": [result]}),
+            "function_call_output",
+        ),
+        (
+            "/responses/responses",
+            json!({}),
+            "base URL must end in `/v1`",
+        ),
+        ("/embeddings", json!({}), "this server has `/v1/responses`"),
+        ("/../responses", json!({}), "the API is served under `/v1`"),
+    ] {
+        let answer = served.post(path, body).await;
+        let message = answer.body["error"]["message"].as_str().unwrap();
+        assert!(message.contains(remedy), "{path}: {message}");
+    }
+}

@@ -177,7 +177,17 @@ fn keep_text(fields: &mut Fields, key: &str) -> Read<()> {
 fn message(mut fields: Fields) -> Read<(String, Item)> {
     const ROLES: Word = Word(&["user", "assistant", "system", "developer"]);
     let (id, status) = head(&mut fields, "msg")?;
-    let (role, place) = match fields.need("role", ROLES)? {
+    let role = fields.need("role", |value: Value, path: &str| {
+        if value == "tool" {
+            let message = format!(
+                "`{path}` is `tool`, the form of Chat Completions; send the output of a call as \
+                 `{{\"type\": \"function_call_output\", \"call_id\": …, \"output\": …}}`"
+            );
+            return Err(ApiError::new(ErrorCode::InvalidValue, message).at(path));
+        }
+        ROLES.read(value, path)
+    })?;
+    let (role, place) = match role {
         "assistant" => (Role::Assistant, Place::Answered),
         "system" => (Role::System, Place::Said),
         "developer" => (Role::Developer, Place::Said),

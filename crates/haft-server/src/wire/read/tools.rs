@@ -219,6 +219,14 @@ fn unsupported(path: &str, tool_type: &str) -> ApiError {
 }
 
 fn function(mut fields: Fields, words: &Vocabulary<'_>) -> Read<RequestTool> {
+    if fields.has("function") && !fields.has("name") {
+        let path = fields.at("function");
+        let message = format!(
+            "`{path}` is the form of Chat Completions; in the Responses API `name`, `description` and \
+             `parameters` are members of the tool itself, beside `type`"
+        );
+        return Err(ApiError::new(ErrorCode::InvalidValue, message).at(&path));
+    }
     let name = fields.need("name", Name)?;
     let description = fields.get("description", Text)?;
     let given = fields.take("parameters");
