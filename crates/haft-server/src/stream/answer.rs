@@ -202,6 +202,14 @@ impl Answer {
         self.entries.retain(|_, entry| !is_waiting(entry));
     }
 
+    /// The answer goes on with calls: where its text must have a form, what stands beside them is no answer, and
+    /// clients that parse every message would fail on it. A refusal is shown all the same.
+    pub(super) fn drop_text_beside_calls(&mut self) {
+        if self.holds_text {
+            self.entries.retain(|_, entry| !entry.is_waiting_text());
+        }
+    }
+
     /// The answer says this and nothing else. What is open was read by the client and stays.
     pub(super) fn replace_text(&mut self, text: &str) {
         let mut text = Some(text);

@@ -62,6 +62,10 @@ impl Translator {
     pub(crate) fn finish(mut self: Box<Self>, end: &End, usage: &Usage, now: i64) -> Finished {
         match end {
             End::Completed | End::Waiting(_) => {
+                // Calls that only the provider's clients execute end a run without being requested.
+                if matches!(end, End::Waiting(_)) {
+                    self.answer.drop_text_beside_calls();
+                }
                 self.answer.judge();
                 self.release();
                 if !self.has_answer && matches!(end, End::Completed) {

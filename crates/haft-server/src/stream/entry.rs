@@ -99,6 +99,20 @@ impl Entry {
         }
     }
 
+    /// Whether it is a message without a refusal that was not shown yet.
+    pub(super) fn is_waiting_text(&self) -> bool {
+        let is_waiting = matches!(self.state, State::Waiting);
+        let is_refusal = |piece: &Piece| matches!(piece, Piece::Refusal(_));
+        let has_refusal = match &self.finished {
+            Some(Item::Message(message)) => {
+                let mut parts = message.content.iter();
+                parts.any(|part| matches!(part, ContentPart::Refusal { .. }))
+            }
+            _ => self.waiting.iter().any(is_refusal),
+        };
+        is_waiting && matches!(self.opening, Some(Opening::Message)) && !has_refusal
+    }
+
     /// Hands a call on without showing it.
     pub(super) fn hold_back(&mut self) -> Option<Closed> {
         self.state = if self.is_search_here() {

@@ -258,6 +258,7 @@ impl Translator {
             EventKind::FenceRemoved { text } => self.answer.replace_text(&text),
             EventKind::ToolCallsRequested { calls } => {
                 self.cut_calls = calls.iter().filter_map(cut_id).collect();
+                self.answer.drop_text_beside_calls();
                 self.answer.judge();
                 self.show();
             }

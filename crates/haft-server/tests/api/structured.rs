@@ -4,7 +4,8 @@ use haft_models::testing::{ScriptedServer, call, say};
 use haft_models::{CapabilityOverrides, OpenAiChat};
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Served, Setup, backend, function, kinds, last};
+use crate::support::{Answer, Served, Setup, backend, function, item_types, kinds, last};
+use crate::tools::echo;
 
 const GOOD: &str = r#"{"n":4}"#;
 
@@ -111,6 +112,58 @@ async fn calls_before_the_answer_are_made_and_calls_in_its_place_are_a_miss() {
     let answer = served.create(next).await;
     assert_eq!(text(&answer), GOOD, "{answer:#}");
     assert_eq!(behind.received().len(), 4);
+}
+
+#[tokio::test]
+async fn text_beside_calls_is_no_answer_and_is_not_shown() {
+    for is_streamed in [false, true] {
+        let script = [
+            say("Let me see.").call("look", json!({})),
+            say("One more.").call("echo", json!({"text": "a"})),
+            say(GOOD),
+        ];
+        let behind = backend(script).await;
+        let model = OpenAiChat::new("m").base_url(&behind.base_url());
+        let served = Setup::of(model).tools([echo("echo").0]).serve().await;
+        let mut body = request();
+        body["tools"] = json!([function("look"), {"type": "haft:echo"}]);
+        let respond = async |body: Value| {
+            if !is_streamed {
+                return served.create(body).await;
+            }
+            let events = served.stream(body).await;
+            let is_message = |event: &&Value| event["item"]["type"] == "message";
+            let messages = events.iter().filter(is_message).count();
+            let expected = item_types(last(&events))
+                .iter()
+                .filter(|kind| **kind == "message")
+                .count();
+            assert_eq!(messages, 2 * expected, "{events:#?}");
+            last(&events).clone()
+        };
+        let called = respond(body.clone()).await;
+        assert_eq!(item_types(&called), ["function_call"], "{called:#}");
+        let call_id = &called["output"][0]["call_id"];
+        body["previous_response_id"] = called["id"].clone();
+        body["input"] =
+            json!([{"type": "function_call_output", "call_id": call_id, "output": "4"}]);
+        let answer = respond(body).await;
+        assert_eq!(item_types(&answer), ["haft:echo", "message"], "{answer:#}");
+        assert_eq!(text(&answer), GOOD);
+        // The model itself remembers what it said in this response.
+        let last = behind.received()[2].body["messages"].to_string();
+        assert!(last.contains("One more."), "{last}");
+    }
+}
+
+#[tokio::test]
+async fn text_beside_calls_is_shown_where_the_format_is_loose() {
+    let behind = backend([say("Let me see.").call("look", json!({}))]).await;
+    let served = serve(&behind, CapabilityOverrides::default()).await;
+    let mut body = request();
+    body["text"]["format"]["strict"] = false.into();
+    let answer = served.create(body).await;
+    assert_eq!(item_types(&answer), ["message", "function_call"]);
 }
 
 #[tokio::test]

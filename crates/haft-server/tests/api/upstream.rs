@@ -614,6 +614,22 @@ async fn a_pool_passes_on_only_what_all_of_it_take() {
 }
 
 #[tokio::test]
+async fn text_beside_a_call_of_the_provider_is_not_shown_where_a_schema_is_strict() {
+    let items = || [message("Let me see.", &json!([])), whole(shell_call("ls"))];
+    let upstream = Upstream::start([answer(items()), answer(items())]).await;
+    let served = setup(&upstream).serve().await;
+    for (is_strict, expected) in [
+        (true, &["shell_call"][..]),
+        (false, &["message", "shell_call"]),
+    ] {
+        let format = json!({"format": {"type": "json_schema", "name": "a", "strict": is_strict,
+            "schema": {"type": "object", "properties": {}, "additionalProperties": false, "required": []}}});
+        let body = json!({"input": "go", "tools": [{"type": "shell"}], "text": format});
+        assert_eq!(item_types(&served.create(body).await), expected);
+    }
+}
+
+#[tokio::test]
 async fn private_addresses_never_reach_the_provider() {
     let upstream = Upstream::start([answer([message("a", &json!([]))])]).await;
     let served = setup(&upstream).serve().await;
