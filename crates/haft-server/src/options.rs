@@ -20,6 +20,10 @@ use crate::watch::WatchOptions;
 /// assert_eq!(options.max_body_bytes, 64 * 1024 * 1024);
 /// ```
 #[derive(Debug, Clone)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent decisions of the operator"
+)]
 pub struct ServerOptions {
     /// The dialect of responses to clients that do not name one.
     pub dialect: DialectChoice,
