@@ -67,7 +67,7 @@ pub(crate) fn check_chat_body(body: &[u8], hosts: &HostRules) -> Result<(), ApiE
 
 fn refused(param: &str) -> ApiError {
     let message = format!(
-        "`{param}` is not an allowed address: send a `data:` URL or a public `http:` or `https:` address; the \
+        "`{param}` has an address that is not allowed: send a `data:` URL or a public `http:` or `https:` address; the \
          operator of this server allows other hosts in `[server] content_hosts`"
     );
     ApiError::new(ErrorCode::InvalidValue, message).at(param)
