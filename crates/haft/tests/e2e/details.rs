@@ -195,7 +195,7 @@ async fn call_that_a_model_writes_as_text_does_not_run_unasked() {
         let run = case.run_of(chat(&server)).tools(tools());
         let outcome = run.user("go").await.unwrap();
         assert_eq!(outcome.text, "done");
-        assert_eq!(outcome.tool_calls[0].status, CallStatus::Denied);
+        assert_eq!(outcome.tool_calls[0].status, CallStatus::NotApproved);
     }
 }
 
