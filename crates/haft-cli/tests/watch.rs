@@ -327,7 +327,7 @@ fn clock_that_is_far_ahead_at_the_start_deletes_nothing_for_its_age() {
         .unwrap();
     drop(file);
     let (_running, address) = logging(folder.path(), &[]);
-    logged(folder.path(), "ahead of the time that has passed");
+    logged(folder.path(), "system clock jumped ahead");
     for _ in 0..10 {
         assert_eq!(request(&address, "GET", &path, "").0, 200);
         std::thread::sleep(std::time::Duration::from_millis(50));
