@@ -227,20 +227,7 @@ impl Translator {
                 self.has_answer = false;
                 self.answer = Answer::new(tool_choice, self.translation.holds_text);
             }
-            EventKind::ItemStarted { index, id, item } => {
-                let shown = match &item {
-                    ItemKind::FunctionCall {
-                        name, recovered, ..
-                    } => self.shown(name, *recovered),
-                    _ => None,
-                };
-                if !self.shows(&item) {
-                    return Vec::new();
-                }
-                let only_one = !self.translation.is_parallel;
-                self.answer.start(index, id, item, shown, only_one);
-                self.show();
-            }
+            EventKind::ItemStarted { index, id, item } => self.start_item(index, id, item),
             EventKind::TextDelta { index, text } => self.piece(index, Piece::Text(text)),
             EventKind::RefusalDelta { index, text } => self.piece(index, Piece::Refusal(text)),
             EventKind::ReasoningDelta { index, text } => self.piece(index, Piece::Thought(text)),
@@ -313,6 +300,21 @@ impl Translator {
             _ => {}
         }
         self.writer.take()
+    }
+
+    fn start_item(&mut self, index: usize, id: Option<String>, item: ItemKind) {
+        if !self.shows(&item) {
+            return;
+        }
+        let shown = match &item {
+            ItemKind::FunctionCall {
+                name, recovered, ..
+            } => self.shown(name, *recovered),
+            _ => None,
+        };
+        let only_one = !self.translation.is_parallel;
+        self.answer.start(index, id, item, shown, only_one);
+        self.show();
     }
 
     /// Passes on what a running call reports, to clients that asked for such events.
