@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use haft_core::{ModelError, ModelErrorKind, PROVIDER_TOOL_TYPES, ProviderOptions, ProviderTools};
+use serde_json::Value;
 
 /// The code of an error about a tool type that the server does not support.
 const UNSUPPORTED_TOOL: &str = "unsupported_tool";
@@ -51,9 +52,11 @@ impl RejectedTools {
 /// counts: one that quotes the request must not let a client switch a tool off for others.
 fn rejected_types(message: &str, options: &ProviderOptions, body: &[u8]) -> Vec<&'static str> {
     let message = plain(message);
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let model = plain(request["model"].as_str().unwrap_or_default());
     let own_phrase = |phrase: &str| {
         let is_quoted = || letters(&String::from_utf8_lossy(body)).contains(&letters(phrase));
-        has_phrase(&message, phrase) && !is_quoted()
+        behind_phrase(&message, phrase).any(|after| !is_conditional(after, &model)) && !is_quoted()
     };
     // llama.cpp, about everything that is not a function.
     let rejects_all = || own_phrase("type of tool must be function");
@@ -81,9 +84,12 @@ fn phrases(tool_type: &str, message: &str) -> Vec<String> {
         format!("unknown tool type {tool_type}"),
         format!("invalid tool type {tool_type}"),
     ];
-    // OpenAI lists the values that are possible; only types of tools have this one among them.
+    // OpenAI lists the values that are possible: types of tools have this one among them, and those of `tool_choice`
+    // `allowed_tools` too. A choice that is not possible says nothing about the tool.
     let is_about_types = message.split_once("supported values are");
-    if is_about_types.is_some_and(|(_, values)| has_phrase(values, "function")) {
+    if is_about_types.is_some_and(|(_, values)| {
+        has_phrase(values, "function") && !has_phrase(values, "allowed_tools")
+    }) {
         phrases.push(format!("invalid value {tool_type}"));
     }
     phrases
@@ -125,11 +131,30 @@ fn letters(json: &str) -> String {
 
 /// Whether a text has these words, and not as parts of longer ones.
 fn has_phrase(text: &str, phrase: &str) -> bool {
+    behind_phrase(text, phrase).next().is_some()
+}
+
+/// What follows each occurrence of these words.
+fn behind_phrase<'t>(text: &'t str, phrase: &'t str) -> impl Iterator<Item = &'t str> {
     let in_word = |it: Option<char>| it.is_some_and(|it| it.is_alphanumeric() || it == '_');
-    text.match_indices(phrase).any(|(at, _)| {
+    text.match_indices(phrase).filter_map(move |(at, _)| {
         let (before, after) = (&text[..at], &text[at + phrase.len()..]);
-        !in_word(before.chars().next_back()) && !in_word(after.chars().next())
+        let is_whole = !in_word(before.chars().next_back()) && !in_word(after.chars().next());
+        is_whole.then_some(after)
     })
+}
+
+/// Whether what follows a rejection limits it to some requests, such as those with a certain `reasoning.effort`. The model
+/// of the request is no such limit: each entry has one.
+fn is_conditional(after: &str, model: &str) -> bool {
+    let mut words = after.split_whitespace();
+    match words.next() {
+        Some("with") => words
+            .next()
+            .is_none_or(|word| word.trim_end_matches(['.', ',']) != model),
+        Some(word) => ["when", "if", "in", "together", "unless", "while"].contains(&word),
+        None => false,
+    }
 }
 
 #[cfg(test)]
@@ -163,7 +188,16 @@ mod tests {
             "Unsupported Responses tool type: 'web_search'",
             "Invalid value: 'web_search'. Supported values are: 'function' and 'mcp'.",
         ] {
-            assert_eq!(learned(message, "{}"), ["web_search"], "{message}");
+            let body = r#"{"model": "gpt-x"}"#;
+            assert_eq!(learned(message, body), ["web_search"], "{message}");
+        }
+        for message in [
+            "Tool 'web_search' is not supported with reasoning.effort 'minimal'.",
+            "Tool 'web_search' is not supported when streaming.",
+            "Invalid value: 'web_search'. Supported values are: 'allowed_tools', 'function'.",
+        ] {
+            let body = r#"{"model": "gpt-x"}"#;
+            assert!(learned(message, body).is_empty(), "{message}");
         }
         let all = learned("'type' of tool must be 'function'", "{}");
         assert_eq!(all, ["local_shell", "web_search"]);

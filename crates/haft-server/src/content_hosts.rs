@@ -17,10 +17,32 @@ use crate::history::Record;
 const ADDRESSES: [&str; 4] = ["audio_url", "file_url", "image_url", "video_url"];
 
 /// The members that hold content, for which some providers take an address instead.
-const CONTENTS: [&str; 5] = ["audio", "data", "file_data", "image", "video"];
+const CONTENTS: [&str; 7] = [
+    "audio",
+    "data",
+    "file_data",
+    "image",
+    "image_urls",
+    "images",
+    "video",
+];
 
-/// The members that declare or call a function: their JSON is the client's own, and no provider fetches from it.
-const FUNCTIONS: [&str; 4] = ["custom", "function", "function_call", "tool_calls"];
+/// The members of a content part in Chat Completions that some providers take an address in.
+const OF_PART: [&str; 3] = ["file_id", "uri", "url"];
+
+/// The members of a message that no provider fetches from.
+const NOT_FETCHED: [&str; 3] = ["annotations", "text", "name"];
+
+/// The members that declare or call a function: their JSON is the client's or a tool's own, and no provider fetches from
+/// it.
+const FUNCTIONS: [&str; 6] = [
+    "custom",
+    "function",
+    "function_call",
+    "input_schema",
+    "parameters",
+    "tool_calls",
+];
 
 /// The members of a Chat Completions body that bring content.
 const OF_CHAT: [&str; 2] = ["messages", "tools"];
@@ -128,7 +150,11 @@ impl<'de> Visitor<'de> for ChatBody<'_> {
             }
             let search = Search {
                 hosts: self.hosts,
-                meaning: Meaning::Other,
+                meaning: if key == "messages" {
+                    Meaning::Part
+                } else {
+                    Meaning::Other
+                },
             };
             let path = members.next_value_seed(search)?;
             found = path.map(|path| format!("{key}{path}"));
@@ -149,6 +175,8 @@ struct Search<'h> {
 enum Meaning {
     /// Something that is not fetched.
     Other,
+    /// Something that is not fetched by itself, in a message of Chat Completions.
+    Part,
     /// An address.
     Address,
     /// Content or an address.
@@ -161,7 +189,9 @@ impl Meaning {
         match key {
             key if ADDRESSES.contains(&key) => Self::Address,
             key if CONTENTS.contains(&key) => Self::Content,
-            "url" => self,
+            key if self == Self::Part && OF_PART.contains(&key) => Self::Content,
+            key if self == Self::Part && !NOT_FETCHED.contains(&key) => Self::Part,
+            "uri" | "url" => self,
             _ => Self::Other,
         }
     }
@@ -184,7 +214,7 @@ impl<'de> Visitor<'de> for Search<'_> {
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
         let is_refused = match self.meaning {
-            Meaning::Other => false,
+            Meaning::Other | Meaning::Part => false,
             Meaning::Address => !is_allowed(text, self.hosts),
             Meaning::Content => is_address(text) && !is_allowed(text, self.hosts),
         };
@@ -275,6 +305,10 @@ fn is_address(text: &str) -> bool {
 }
 
 fn is_allowed(url: &str, hosts: &HostRules) -> bool {
+    // Programs disagree about the host of such an address, so what is checked here may not be what is fetched.
+    if url.contains(|it: char| it == '\\' || it.is_whitespace() || it.is_control()) {
+        return false;
+    }
     let is_data = url
         .get(..5)
         .is_some_and(|it| it.eq_ignore_ascii_case("data:"));
@@ -321,6 +355,8 @@ mod tests {
             "http://metadata.google.internal/a",
             "http://intranet/a",
             "https://user:password@example.com/a",
+            "https://example.com\\@10.0.0.1/a",
+            "https://example.com/\ta",
             "a.pdf",
         ] {
             assert_eq!(
@@ -443,5 +479,43 @@ mod tests {
             "metadata": {"image_url": "http://localhost"},
         });
         assert_eq!(place_in_chat(&body.to_string()), None);
+    }
+
+    #[test]
+    fn definitions_of_tools_are_not_content() {
+        let schema = json!({"examples": [{"image_url": "photo.png"}],
+            "dependentRequired": {"image_url": ["alt"]},
+            "default": {"image": "http://localhost:8080/x.png"}});
+        let list = json!({"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "s",
+            "tools": [{"name": "show", "input_schema": schema}]});
+        assert_eq!(place(list), None);
+        let found = json!({"type": "tool_search_output", "tools": [
+            {"type": "function", "name": "show", "parameters": schema}]});
+        assert_eq!(place(found), None);
+    }
+
+    #[test]
+    fn addresses_in_every_form_of_a_chat_part_are_found() {
+        let private = "http://10.0.0.1/a.png";
+        for part in [
+            json!({"type": "image", "url": private}),
+            json!({"type": "image", "source": {"type": "url", "url": private}}),
+            json!({"type": "file", "file": {"file_id": private}}),
+            json!({"type": "input_audio", "input_audio": {"url": private}}),
+            json!({"type": "image_url", "image_url": {"uri": private}}),
+            json!({"type": "images", "images": [private]}),
+        ] {
+            let body = json!({"messages": [{"role": "user", "content": [part]}]}).to_string();
+            let error = check_chat_body(body.as_bytes(), &HostRules::default());
+            assert!(error.is_err(), "{body}");
+        }
+        for part in [
+            json!({"type": "text", "text": private}),
+            json!({"type": "file", "file": {"file_id": "file-123"}}),
+            json!({"type": "text", "text": "x", "annotations": [{"url": private}]}),
+        ] {
+            let body = json!({"messages": [{"role": "user", "content": [part]}]}).to_string();
+            check_chat_body(body.as_bytes(), &HostRules::default()).unwrap();
+        }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft_core::{Conversation, Item, ModelRequest, Role};
 use serde_json::{Map, Value};
@@ -15,10 +16,16 @@ use super::recover::FoundCall;
 /// How often JSON in JSON strings is unescaped: the item itself is one level.
 const MAX_ESCAPES: usize = 4;
 
+/// How many bytes are parsed at most to look for quoted calls in one answer. Objects in objects are parsed again from where
+/// they start, so that hostile nesting costs a hundred times its length.
+const MAX_PARSED: usize = 4 * 1024 * 1024;
+
 /// What a model can quote: everything that was sent to it, except what it wrote itself.
 pub(crate) struct SentText {
     instructions: Option<Arc<str>>,
     conversation: Conversation,
+    /// How many bytes may still be parsed.
+    parse_budget: AtomicUsize,
 }
 
 impl SentText {
@@ -26,16 +33,17 @@ impl SentText {
         Self {
             instructions: request.instructions.clone(),
             conversation: request.conversation.clone(),
+            parse_budget: AtomicUsize::new(MAX_PARSED),
         }
     }
 
     /// Whether a call stands in it, whatever its white space and its fence, and also in a string of
-    /// JSON.
+    /// JSON. A text that is too costly to search counts as one that holds the call.
     pub(super) fn holds(&self, call: &FoundCall) -> bool {
         let arguments = serde_json::from_str(&call.arguments).unwrap_or(Value::Null);
         let is_in = |text: &str| {
             // Most texts do not even hold the name, and need no closer look.
-            text.contains(&call.name) && holds(text, &call.name, &arguments)
+            text.contains(&call.name) && holds(text, &call.name, &arguments, &self.parse_budget)
         };
         self.instructions.as_deref().is_some_and(is_in)
             || self.conversation.items().any(|item| {
@@ -53,13 +61,11 @@ fn is_foreign(item: &Item) -> bool {
     }
 }
 
-fn holds(text: &str, name: &str, arguments: &Value) -> bool {
+fn holds(text: &str, name: &str, arguments: &Value, budget: &AtomicUsize) -> bool {
     let mut text = Cow::Borrowed(text);
     for _ in 0..=MAX_ESCAPES {
         let mut starts = text.match_indices('{').map(|(at, _)| at);
-        // Objects in objects are read again from where they start. The parser's limit of depth keeps
-        // that linear.
-        if starts.any(|at| is_call(&text[at..], name, arguments)) {
+        if starts.any(|at| is_call(&text[at..], name, arguments, budget)) {
             return true;
         }
         if !text.contains('\\') {
@@ -70,10 +76,27 @@ fn holds(text: &str, name: &str, arguments: &Value) -> bool {
     false
 }
 
-/// Whether a text begins with this call, in any form that names a function and its arguments.
-fn is_call(text: &str, name: &str, arguments: &Value) -> bool {
+/// Whether a text begins with this call, in any form that names a function and its arguments; or whether the budget is
+/// used up.
+fn is_call(text: &str, name: &str, arguments: &Value, budget: &AtomicUsize) -> bool {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
-    let Some(Ok(object)) = values.next() else {
+    let value = values.next();
+    let parsed = match &value {
+        Some(Err(error)) => {
+            let lines = text
+                .split_inclusive('\n')
+                .take(error.line().saturating_sub(1));
+            lines.map(str::len).sum::<usize>() + error.column()
+        }
+        _ => values.byte_offset(),
+    };
+    let spent = budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+        left.checked_sub(parsed)
+    });
+    if spent.is_err() {
+        return true;
+    }
+    let Some(Ok(object)) = value else {
         return false;
     };
     let is_named = ["name", "function"]
@@ -169,7 +192,19 @@ mod tests {
         ] {
             assert!(!holds_call([Item::user(text)], Some(text)), "{text}");
         }
-        let deep = "{\"ping\":".repeat(100_000);
+        let deep = "{\"ping\":".repeat(1_000);
         assert!(!holds_call([Item::user(deep)], None));
+    }
+
+    #[test]
+    fn text_that_is_too_costly_to_search_counts_as_a_quotation() {
+        let nested = format!(
+            "{}[{}]{}",
+            "{\"a\":".repeat(120),
+            "1,".repeat(50_000) + "1",
+            "}".repeat(120)
+        );
+        let output = Item::function_call_output("c", format!("ping {nested}"));
+        assert!(holds_call([output], None));
     }
 }

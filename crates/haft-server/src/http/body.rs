@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody as _};
+use axum::body::{Body, BodyDataStream, HttpBody as _};
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
@@ -10,6 +10,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use haft_core::StoredItem;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::access::MemoryPermit;
 use crate::app::App;
@@ -18,6 +19,10 @@ use crate::lifetime::stopped;
 
 /// How long a body may take to arrive.
 const MAX_WAIT: Duration = Duration::from_mins(2);
+
+/// How long nothing of it may arrive, and how long where the memory budget is nearly used up.
+const MAX_IDLE: Duration = Duration::from_secs(30);
+const CROWDED_IDLE: Duration = Duration::from_secs(5);
 
 /// How many values a body may hold. Two bytes can be one, and one takes a hundred bytes in memory.
 const MAX_VALUES: usize = 1_000_000;
@@ -104,7 +109,7 @@ async fn read(body: Body, app: &App) -> Result<Bytes, ApiError> {
     let read = tokio::time::timeout(MAX_WAIT, collect(body, app)).await;
     read.unwrap_or_else(|_| {
         let message = format!(
-            "the body was not there after {} seconds: send it again, faster or in pieces",
+            "timed out reading the request body after {}s",
             MAX_WAIT.as_secs()
         );
         Err(ApiError::new(ErrorCode::InvalidJson, message))
@@ -125,7 +130,7 @@ async fn collect(body: Body, app: &App) -> Result<Bytes, ApiError> {
     // Most come in one piece, which is not copied.
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
-    while let Some(piece) = pieces.next().await {
+    while let Some(piece) = next_piece(&mut pieces, app).await? {
         let piece = piece.map_err(|_| {
             ApiError::new(ErrorCode::InvalidJson, "the body broke off: send it again")
         })?;
@@ -147,6 +152,24 @@ async fn collect(body: Body, app: &App) -> Result<Bytes, ApiError> {
         whole.freeze()
     };
     Ok(permit.with(bytes))
+}
+
+/// The next piece of a body. A client that sends nothing for a while is given up, sooner where others need the memory.
+async fn next_piece(
+    pieces: &mut BodyDataStream,
+    app: &App,
+) -> Result<Option<Result<Bytes, axum::Error>>, ApiError> {
+    let begun = Instant::now();
+    loop {
+        match tokio::time::timeout(CROWDED_IDLE, pieces.next()).await {
+            Ok(piece) => return Ok(piece),
+            Err(_) if app.memory.is_under_pressure() || begun.elapsed() >= MAX_IDLE => {
+                let message = "timed out reading the request body: no data arrived";
+                return Err(ApiError::new(ErrorCode::InvalidJson, message));
+            }
+            Err(_) => {}
+        }
+    }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::{RawQuery, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, Method};
 use axum::response::Response;
 use haft_core::{ListedResponse, ResponsePage};
 use hyper::upgrade::OnUpgrade;
@@ -21,11 +21,12 @@ use crate::wire::{ItemsQuery, ResponseResource};
 pub(super) async fn list_or_upgrade(
     State(app): State<Arc<App>>,
     caller: Caller,
+    method: Method,
     headers: HeaderMap,
     RawQuery(query): RawQuery,
     connection: Option<Extension<OnUpgrade>>,
 ) -> Result<Response, ApiError> {
-    if websocket::is_requested(&headers) {
+    if method == Method::GET && websocket::is_requested(&headers) {
         let connection = connection.map(|Extension(connection)| connection);
         return websocket::open(app, caller, &headers, connection);
     }

@@ -24,11 +24,13 @@ pub(super) fn accept(
     if !has_token(headers, &CONNECTION, "upgrade") {
         return Err(invalid("the header `Connection: upgrade` is missing"));
     }
-    if headers.get(SEC_WEBSOCKET_VERSION) != Some(&HeaderValue::from_static("13")) {
-        return Err(invalid("the header `Sec-WebSocket-Version: 13` is missing"));
+    if single(headers, &SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
+        return Err(invalid("`Sec-WebSocket-Version` must be `13`"));
     }
-    let Some(key) = headers.get(SEC_WEBSOCKET_KEY) else {
-        return Err(invalid("the header `Sec-WebSocket-Key` is missing"));
+    // 16 bytes in Base64.
+    let key = single(headers, &SEC_WEBSOCKET_KEY).filter(|key| key.len() == 24);
+    let Some(key) = key else {
+        return Err(invalid("`Sec-WebSocket-Key` must be 16 bytes in Base64"));
     };
     let Some(connection) = connection else {
         return Err(invalid("the connection cannot be upgraded; use HTTP/1.1"));
@@ -47,6 +49,12 @@ pub(super) fn accept(
 fn invalid(reason: &str) -> ApiError {
     let message = format!("invalid WebSocket handshake: {reason}");
     ApiError::new(ErrorCode::InvalidValue, message)
+}
+
+/// The value of a header that occurs once.
+fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    values.next().filter(|_| values.next().is_none())
 }
 
 /// Whether a header that is a list of tokens has this one.
