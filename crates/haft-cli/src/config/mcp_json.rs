@@ -106,6 +106,12 @@ impl Foreign {
                 }
             }
         }
+        if starts_haft(&config) {
+            self.notes.push(format!(
+                "skipped `{name}` of `{file}`: it starts haft itself"
+            ));
+            return Ok(());
+        }
         check_form(&label, &config).map_err(|error| format!("`{file}`: {error}"))?;
         let settings = config.resolve(label.clone(), lookup);
         self.servers.push(McpServer {
@@ -115,6 +121,29 @@ impl Foreign {
         });
         Ok(())
     }
+}
+
+/// Whether a server is `haft mcp serve`, by whatever program it is started. Clients list it beside the servers that haft
+/// is to serve; a gateway that starts itself never ends.
+fn starts_haft(config: &ServerConfig) -> bool {
+    let is_gateway = config
+        .args
+        .windows(2)
+        .any(|words| words == ["mcp", "serve"]);
+    let mut programs = config.command.iter().chain(&config.args);
+    is_gateway && programs.any(|program| is_haft(program))
+}
+
+fn is_haft(program: &str) -> bool {
+    let path = Path::new(program);
+    // With the version that `npx` and `uvx` take.
+    let name = path.file_stem().and_then(|name| name.to_str());
+    let name = name.and_then(|name| name.split(['@', '=']).next());
+    let is_this = || {
+        let this = std::env::current_exe().and_then(std::fs::canonicalize);
+        this.is_ok_and(|this| std::fs::canonicalize(path).is_ok_and(|path| path == this))
+    };
+    name.is_some_and(|name| name.eq_ignore_ascii_case("haft")) || is_this()
 }
 
 /// The name as a label: what cannot be in one becomes `-`.

@@ -19,6 +19,7 @@ mod fake;
 mod http;
 mod kit;
 mod log;
+mod nested;
 mod pinned;
 mod processes;
 mod prompted;

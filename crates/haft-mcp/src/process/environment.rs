@@ -34,6 +34,26 @@ const INHERITED: [&str; 24] = [
     "USERPROFILE",
 ];
 
+/// Counts the haft processes above a child that started each other as MCP servers.
+const DEPTH_VARIABLE: &str = "HAFT_MCP_DEPTH";
+
+/// How deep haft processes may start each other: a gateway behind a gateway is of use, a third level never was meant.
+const MAX_DEPTH: u32 = 2;
+
+/// How many haft processes are above this one.
+fn depth() -> u32 {
+    let depth = std::env::var(DEPTH_VARIABLE).ok();
+    depth.and_then(|depth| depth.parse().ok()).unwrap_or(0)
+}
+
+/// Why this process must not start servers. A configuration that starts haft again, by whatever route, would double the
+/// processes with every level.
+pub(super) fn why_nested() -> Option<&'static str> {
+    (depth() >= MAX_DEPTH).then_some(
+        "this haft was started by a haft that was started by haft; remove the server that starts haft itself",
+    )
+}
+
 /// Those of haft's own variables that every child gets, then the configured ones.
 pub(super) fn environment(configured: &BTreeMap<String, Secret>) -> BTreeMap<OsString, OsString> {
     let inherited = INHERITED
@@ -42,5 +62,8 @@ pub(super) fn environment(configured: &BTreeMap<String, Secret>) -> BTreeMap<OsS
     let configured = configured
         .iter()
         .map(|(name, value)| (name.into(), value.expose().into()));
-    inherited.chain(configured).collect()
+    let depth = depth().saturating_add(1).to_string();
+    // Last: a configured value must not reset it.
+    let depth = std::iter::once((DEPTH_VARIABLE.into(), depth.into()));
+    inherited.chain(configured).chain(depth).collect()
 }

@@ -15,7 +15,7 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-use self::environment::environment;
+use self::environment::{environment, why_nested};
 use self::family::{Family, Watch};
 use self::stderr::LastWords;
 use crate::error::Cause;
@@ -69,6 +69,12 @@ impl Launcher {
         } else {
             Watch::Group
         };
+        if let Some(reason) = why_nested() {
+            return Err(Cause::NotStarted {
+                command: settings.command.clone(),
+                reason: reason.into(),
+            });
+        }
         let variables = environment(&settings.env);
         let mut command = Command::new(program);
         command

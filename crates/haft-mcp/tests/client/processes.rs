@@ -124,14 +124,28 @@ async fn a_child_gets_the_listed_variables_and_no_other() {
     let seen: Value =
         serde_json::from_str(&call_text(&connection, "environment", json!({})).await).unwrap();
     assert_eq!(seen["env"]["OWN"], "value");
+    assert_eq!(seen["env"]["HAFT_MCP_DEPTH"], "1");
     assert_eq!(seen["env"]["PATH"], std::env::var("PATH").unwrap());
     assert_eq!(
         Path::new(seen["cwd"].as_str().unwrap()),
         directory.path().canonicalize().unwrap()
     );
     let allowed = [
-        "OWN", "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL",
-        "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP",
+        "OWN",
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "LC_ALL",
+        "LC_CTYPE",
+        "TZ",
+        "TMPDIR",
+        "TEMP",
+        "TMP",
+        "HAFT_MCP_DEPTH",
     ];
     for name in seen["env"].as_object().unwrap().keys() {
         assert!(allowed.contains(&name.as_str()), "`{name}` leaked");
