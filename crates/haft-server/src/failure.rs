@@ -1,4 +1,4 @@
-//! How failures of a run are told to clients (`open-responses.md` §6).
+//! How failures of a run are reported to clients.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ const LONGEST_CLIENT_WAIT: Duration = Duration::from_mins(1);
 pub(crate) fn of_run(reason: &FailedReason, message: &str) -> ApiError {
     match reason {
         FailedReason::Model { error, attempts } => {
-            let mut told = of_model(error, message);
+            let mut api_error = of_model(error, message);
             // This server has repeated the request: a client that does so as well multiplies them.
-            told.must_not_retry |= *attempts > 1;
-            told
+            api_error.must_not_retry |= *attempts > 1;
+            api_error
         }
         FailedReason::ToolChoiceNotFollowed => {
             let error = ApiError::new(ErrorCode::ToolChoiceNotFollowed, message);
@@ -45,15 +45,15 @@ pub(crate) fn of_model(error: &ModelError, message: &str) -> ApiError {
         let wait = error.retry_after.unwrap_or(Duration::from_secs(1));
         message = format!("{message}: try again in {:.1}s", wait.as_secs_f64());
     }
-    let mut told = ApiError::new(code, message);
-    told.retry_after = error.retry_after;
-    told.must_not_retry = is_final(error);
+    let mut api_error = ApiError::new(code, message);
+    api_error.retry_after = error.retry_after;
+    api_error.must_not_retry = is_final(error);
     match code {
-        ErrorCode::ContextLengthExceeded => told = told.at("input"),
-        ErrorCode::UnsupportedTool => told = told.at("tools"),
+        ErrorCode::ContextLengthExceeded => api_error = api_error.at("input"),
+        ErrorCode::UnsupportedTool => api_error = api_error.at("tools"),
         _ => {}
     }
-    told
+    api_error
 }
 
 fn code_of(error: &ModelError) -> ErrorCode {
@@ -136,14 +136,14 @@ fn without_addresses(text: &str) -> String {
         Some(at) => &text[..at + BAD_CERTIFICATE.len()],
         None => text,
     };
-    let mut told = String::new();
+    let mut cleaned = String::new();
     let mut rest = text;
     while let Some(at) = ["http://", "https://"]
         .iter()
         .filter_map(|scheme| rest.find(scheme))
         .min()
     {
-        told.push_str(&rest[..at]);
+        cleaned.push_str(&rest[..at]);
         let address = &rest[at..];
         let end = address.find(|it: char| it.is_whitespace() || "`\"'()<>,".contains(it));
         let (address, after) = address.split_at(end.unwrap_or(address.len()));
@@ -151,18 +151,18 @@ fn without_addresses(text: &str) -> String {
             // What follows says what happened there.
             after.trim_start()
         } else {
-            told.push_str("another address");
+            cleaned.push_str("another address");
             after
         };
     }
-    told + rest
+    cleaned + rest
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told(kind: ModelErrorKind, words: &str) -> String {
+    fn message_of(kind: ModelErrorKind, words: &str) -> String {
         let error = ModelError::new(kind, words);
         of_model(&error, &error.to_string()).message
     }
@@ -171,23 +171,23 @@ mod tests {
     fn where_a_backend_is_is_not_told() {
         let words = "http://10.0.0.7:8080: error sending request: connection refused";
         assert_eq!(
-            told(ModelErrorKind::Unreachable, words),
+            message_of(ModelErrorKind::Unreachable, words),
             "the model's provider cannot be reached: error sending request: connection refused"
         );
         let words = "https://10.0.0.7: error sending request: invalid peer certificate: certificate not valid for \
                      name \"10.0.0.7\"; certificate is only valid for DnsName(\"gpu.internal\")";
         assert_eq!(
-            told(ModelErrorKind::Unreachable, words),
+            message_of(ModelErrorKind::Unreachable, words),
             "the model's provider cannot be reached: error sending request: invalid peer certificate"
         );
         let words = "it points to `https://sso.internal`: set the base address";
-        let told_of_it = told(ModelErrorKind::NotFound, words);
-        assert!(!told_of_it.contains("sso"), "{told_of_it}");
+        let message = message_of(ModelErrorKind::NotFound, words);
+        assert!(!message.contains("sso"), "{message}");
         let words = "see https://provider.example/docs";
-        let told_of_it = told(ModelErrorKind::RateLimit, words);
+        let message = message_of(ModelErrorKind::RateLimit, words);
         assert!(
-            told_of_it.contains(words),
-            "a provider's own advice stays: {told_of_it}"
+            message.contains(words),
+            "a provider's own advice stays: {message}"
         );
     }
 }

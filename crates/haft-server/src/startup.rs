@@ -46,7 +46,7 @@ pub enum StartError {
         /// The ids of the missing keys.
         ids: Vec<String>,
     },
-    /// The data was used with API keys, and the file of them is not there.
+    /// The data was used with API keys, and `keys.json` is missing.
     #[error(
         "the file of API keys `{path}` is missing, although this data was used with it: restore it from a \
          backup, make new keys with `haft keys add`, or let everybody in with `--forget-api-keys`",

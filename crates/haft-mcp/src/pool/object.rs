@@ -77,8 +77,8 @@ impl McpTool {
         self.with_approval(true)
     }
 
-    /// The same tool, about which nobody is asked unless a call was repaired or recovered from text. Only for a
-    /// server that whoever decides this brought along himself.
+    /// The same tool without approval, unless a call was repaired or recovered from text. Only for a server that the
+    /// request itself declares.
     #[must_use]
     pub fn unasked(&self) -> Self {
         self.with_approval(false)

@@ -106,8 +106,8 @@ impl Http {
     }
 
     /// Sends `body` to `path` below the endpoint and takes any answer, so that it can be passed on.
-    /// Only one that points elsewhere is an error, as nobody further on could follow it, what calls
-    /// itself a success and is a page of HTML or nothing at all, and a status that no client expects.
+    /// Errors are: a redirect, which a client could not follow; a success whose body is an HTML page or empty; and a
+    /// status that no client expects.
     pub async fn forward(
         &self,
         endpoint: &Endpoint,

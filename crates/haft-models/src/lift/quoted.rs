@@ -1,8 +1,8 @@
-//! Calls that stand in what was sent to the model.
+//! Finds tool calls that occur in what was sent to the model.
 //!
 //! A model that repeats a tool's output or a user's message word for word does not call anything. A
 //! call that it writes as text is therefore recovered only if the same call, by name and arguments,
-//! does not stand in what it was sent.
+//! does not occur in what it was sent.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl SentText {
     }
 }
 
-/// Whether an item was written by anybody but the model.
+/// Whether an item was not written by the model.
 fn is_foreign(item: &Item) -> bool {
     match item {
         Item::Message(message) => message.role != Role::Assistant,

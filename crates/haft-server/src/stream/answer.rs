@@ -202,8 +202,8 @@ impl Answer {
         self.entries.retain(|_, entry| !is_waiting(entry));
     }
 
-    /// The answer goes on with calls: where its text must have a form, what stands beside them is no answer, and
-    /// clients that parse every message would fail on it. A refusal is shown all the same.
+    /// Drops the text beside tool calls where a strict format is demanded: only the final text has to match it, and
+    /// clients that parse every message would fail on other text. A refusal is kept.
     pub(super) fn drop_text_beside_calls(&mut self) {
         if self.holds_text {
             self.entries.retain(|_, entry| !entry.is_waiting_text());

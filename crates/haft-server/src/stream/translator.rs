@@ -352,7 +352,7 @@ impl Translator {
         let is_held = match shown {
             Shown::InternalSearch => return None,
             Shown::ServerSearch => true,
-            // Somebody may be asked about a call that was recovered from text, whatever the tool.
+            // A call that was recovered from text may need approval, whatever the tool.
             Shown::Mcp { .. } | Shown::Hosted { .. } if is_recovered => true,
             _ => self.translation.asking.contains(name),
         };
