@@ -16,7 +16,9 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, any};
 use futures_core::Stream;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use futures_util::future::ready;
+use futures_util::stream::{self, StreamExt as _};
+use rmcp::model::{ClientJsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage, ServerResult};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError,
 };
@@ -29,6 +31,10 @@ use super::backend::Backend;
 use super::caller::Caller;
 use super::gateway::Gateway;
 use super::handler::Handler;
+
+/// How long a client of 2025-11-25 waits before it reconnects a broken stream: the `retry` field of the
+/// priming event.
+const RETRY: Duration = Duration::from_secs(3);
 
 /// How the front door for HTTP behaves.
 ///
@@ -145,12 +151,15 @@ impl<B: Backend> Gateway<B> {
         }
         let config = config
             .with_max_request_body_bytes(options.body_bytes)
+            // Priming events depend on the session's version, which only `SessionsOf` knows.
+            .with_sse_retry(None)
             .with_cancellation_token(self.core.closing.clone());
         let mut local = LocalSessionManager::default();
         local.session_config.keep_alive = Some(options.session_idle);
+        local.session_config.sse_retry = Some(RETRY);
         let sessions = Arc::new(Sessions {
             local,
-            owners: Mutex::default(),
+            open: Mutex::default(),
             creating: tokio::sync::Mutex::default(),
             all: options.sessions,
             of_caller: options.sessions_of_caller,
@@ -205,10 +214,10 @@ async fn answer<B: Backend>(
     response
 }
 
-/// All sessions and whose they are.
+/// All sessions.
 struct Sessions {
     local: LocalSessionManager,
-    owners: Mutex<HashMap<SessionId, Caller>>,
+    open: Mutex<HashMap<SessionId, Session>>,
     /// Held while one is counted and created.
     creating: tokio::sync::Mutex<()>,
     all: usize,
@@ -216,16 +225,24 @@ struct Sessions {
 }
 
 impl Sessions {
-    fn owners(&self) -> MutexGuard<'_, HashMap<SessionId, Caller>> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The sessions as one caller sees them: its own.
+/// What is known about an open session.
+struct Session {
+    owner: Caller,
+    /// Whether its streams begin with a priming event, whose data is empty. Revision 2025-11-25 introduced
+    /// it; clients of earlier ones parse the empty data as a message and fail (Gemini CLI drops all tools).
+    is_primed: bool,
+}
+
+/// The sessions of one caller.
 struct SessionsOf {
     caller: Caller,
     sessions: Arc<Sessions>,
-    /// Whether there was no room for one more.
+    /// Whether a session was refused because there were too many.
     refused: AtomicBool,
 }
 
@@ -247,13 +264,19 @@ impl SessionsOf {
     }
 
     fn owns(&self, id: &SessionId) -> bool {
-        self.sessions.owners().get(id) == Some(&self.caller)
+        let open = self.sessions.open();
+        open.get(id).is_some_and(|it| it.owner == self.caller)
+    }
+
+    fn is_primed(&self, id: &SessionId) -> bool {
+        let open = self.sessions.open();
+        open.get(id).is_some_and(|it| it.is_primed)
     }
 
     fn is_full(&self) -> bool {
-        let owners = self.sessions.owners();
-        let own = owners.values().filter(|owner| **owner == self.caller);
-        owners.len() >= self.sessions.all || own.count() >= self.sessions.of_caller
+        let open = self.sessions.open();
+        let own = open.values().filter(|it| it.owner == self.caller);
+        open.len() >= self.sessions.all || own.count() >= self.sessions.of_caller
     }
 
     /// The session, if it is this caller's; another's does not exist.
@@ -277,8 +300,11 @@ impl SessionManager for SessionsOf {
             return Err(SessionError::TooMany);
         }
         let (id, transport) = self.sessions.local.create_session().await?;
-        let mut owners = self.sessions.owners();
-        owners.insert(id.clone(), self.caller.clone());
+        let session = Session {
+            owner: self.caller.clone(),
+            is_primed: false,
+        };
+        self.sessions.open().insert(id.clone(), session);
         Ok((id, transport))
     }
 
@@ -287,7 +313,13 @@ impl SessionManager for SessionsOf {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        Ok(self.own(id)?.initialize_session(id, message).await?)
+        let answer = self.own(id)?.initialize_session(id, message).await?;
+        if has_priming(&answer)
+            && let Some(session) = self.sessions.open().get_mut(id)
+        {
+            session.is_primed = true;
+        }
+        Ok(answer)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -296,7 +328,7 @@ impl SessionManager for SessionsOf {
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         if self.owns(id) {
-            self.sessions.owners().remove(id);
+            self.sessions.open().remove(id);
             self.sessions.local.close_session(id).await?;
         }
         Ok(())
@@ -307,7 +339,8 @@ impl SessionManager for SessionsOf {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.own(id)?.create_stream(id, message).await?)
+        let stream = self.own(id)?.create_stream(id, message).await?;
+        Ok(without_priming_unless(self.is_primed(id), stream))
     }
 
     async fn accept_message(
@@ -322,7 +355,10 @@ impl SessionManager for SessionsOf {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.own(id)?.create_standalone_stream(id).await?)
+        let stream = self.own(id)?.create_standalone_stream(id).await?;
+        let priming = ServerSseMessage::priming("0", RETRY);
+        let priming = self.is_primed(id).then_some(priming);
+        Ok(stream::iter(priming).chain(stream))
     }
 
     async fn resume(
@@ -330,8 +366,31 @@ impl SessionManager for SessionsOf {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.own(id)?.resume(id, last_event_id).await?)
+        let stream = self.own(id)?.resume(id, last_event_id).await?;
+        Ok(without_priming_unless(self.is_primed(id), stream))
     }
+}
+
+/// Whether the version that this answer to `initialize` agrees to has priming events.
+fn has_priming(answer: &ServerJsonRpcMessage) -> bool {
+    let ServerJsonRpcMessage::Response(answer) = answer else {
+        return false;
+    };
+    match &answer.result {
+        ServerResult::InitializeResult(result) => {
+            // Revisions are dates, which order as text does.
+            result.protocol_version.as_str() >= ProtocolVersion::V_2025_11_25.as_str()
+        }
+        _ => false,
+    }
+}
+
+/// Drops events that carry no message, unless the session's clients expect them.
+fn without_priming_unless(
+    is_primed: bool,
+    stream: impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
+) -> impl Stream<Item = ServerSseMessage> + Send + Sync + 'static {
+    stream.filter(move |event| ready(is_primed || event.message.is_some()))
 }
 
 #[cfg(test)]

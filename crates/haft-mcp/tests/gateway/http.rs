@@ -57,8 +57,12 @@ async fn post(address: SocketAddr, caller: &str, more: &[(&str, &str)], body: &V
 }
 
 fn initialize() -> Value {
+    initialize_with("2025-11-25")
+}
+
+fn initialize_with(version: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25",
+        "protocolVersion": version,
         "capabilities": {},
         "clientInfo": {"name": "t", "version": "1"}
     }})
@@ -358,4 +362,59 @@ async fn a_legacy_client_is_told_of_changes_on_its_stream() {
         .unwrap();
     toolbox.add(tool("fail"));
     assert_eq!(heard.recv().await, Some(Heard::ToolsChanged));
+}
+
+/// The `data` fields of a stream of events.
+fn data_fields(stream: &str) -> Vec<&str> {
+    let fields = stream.lines().filter_map(|it| it.strip_prefix("data:"));
+    fields.map(str::trim).collect()
+}
+
+#[tokio::test]
+async fn only_clients_of_2025_11_25_get_a_priming_event() {
+    for (version, is_primed) in [
+        ("2024-11-05", false),
+        ("2025-03-26", false),
+        ("2025-06-18", false),
+        ("2025-11-25", true),
+    ] {
+        let toolbox = Toolbox::of(&["echo"]);
+        let address = serve(&gateway(&toolbox), HttpOptions::default()).await;
+        let response = post(address, "a", &[], &initialize_with(version)).await;
+        let session = response.headers()["mcp-session-id"].to_str().unwrap();
+        let session = session.to_owned();
+        let answer = response.text().await.unwrap();
+        let data = data_fields(&answer);
+        assert_eq!(data.len(), 1, "{version}: {answer}");
+        let agreed: Value = serde_json::from_str(data[0]).unwrap();
+        assert_eq!(agreed["result"]["protocolVersion"], version);
+        let headers = [
+            ("mcp-session-id", session.as_str()),
+            ("mcp-protocol-version", version),
+        ];
+        let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        post(address, "a", &headers, &initialized).await;
+        let list = post(address, "a", &headers, &legacy("tools/list")).await;
+        let list = list.text().await.unwrap();
+        let data = data_fields(&list);
+        assert_eq!(data[0].is_empty(), is_primed, "{version}: {list}");
+        let listed: Value = serde_json::from_str(data[usize::from(is_primed)]).unwrap();
+        assert_eq!(listed["result"]["tools"][0]["name"], "box__echo");
+
+        let mut stream = client().get(format!("http://{address}/mcp"));
+        for (name, value) in headers {
+            stream = stream.header(name, value);
+        }
+        let stream = stream.header("accept", "text/event-stream");
+        let mut stream = stream.header("x-caller", "a").send().await.unwrap();
+        assert_eq!(stream.status(), StatusCode::OK);
+        toolbox.add(tool("fail"));
+        let mut events = String::new();
+        while !events.contains("list_changed") {
+            let chunk = stream.chunk().await.unwrap().unwrap();
+            events.push_str(std::str::from_utf8(&chunk).unwrap());
+        }
+        let is_empty = data_fields(&events)[0].is_empty();
+        assert_eq!(is_empty, is_primed, "{version}: {events}");
+    }
 }
