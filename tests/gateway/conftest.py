@@ -1,0 +1,93 @@
+"""The gateway in front of a real MCP server, reached in every way that a client can reach it."""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+CLIENTS = Path(__file__).resolve().parents[1] / "clients" / "python"
+sys.path.insert(0, str(CLIENTS))
+
+from backend import Backend  # noqa: E402
+from served import Served, binary, config  # noqa: E402
+
+WAYS = ["stdio", "http"]
+MODES = ["passthrough", "facade"]
+
+# What each mode lists, by the names before a client adds its prefix.
+LISTED = {
+    "passthrough": ["notes__add", "notes__count", "notes__fail"],
+    "facade": ["search_tools", "describe_tool", "call_tool"],
+}
+
+# The calls that write one note, in each mode.
+STEPS = {
+    "passthrough": [("notes__add", {"text": "milk"})],
+    "facade": [
+        ("search_tools", {"query": "write a note down"}),
+        ("call_tool", {"name": "notes__add", "arguments": {"text": "milk"}}),
+    ],
+}
+
+
+@dataclass
+class Gateway:
+    """How a client reaches the gateway: by an address, or by a program that it starts."""
+
+    mode: str
+    folder: Path
+    notes: Path
+    url: str | None = None
+    model_url: str | None = None
+
+    @property
+    def program(self):
+        arguments = ["mcp", "serve", "--mode", self.mode, "--config", str(self.folder / "haft.toml")]
+        return [binary(), *arguments, "--data-dir", str(self.folder / "gateway-data")]
+
+    def written(self):
+        return self.notes.read_text().splitlines() if self.notes.exists() else []
+
+
+@pytest.fixture(scope="session")
+def double():
+    backend = Backend()
+    yield backend
+    backend.stop()
+
+
+@pytest.fixture
+def backend(double):
+    double.reset()
+    yield double
+    double.verify()
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+    return request.param
+
+
+@pytest.fixture(params=MODES)
+def gateway(request, way, double, tmp_path):
+    mode, notes = request.param, tmp_path / "notes"
+    servers = f"""
+[gateway]
+mode = "{mode}"
+
+[mcp.notes]
+command = "{sys.executable}"
+args = ["{CLIENTS / "notes_server.py"}"]
+env = {{ NOTES = "{notes}" }}
+"""
+    served = Served(tmp_path, config(double) + servers)
+    url = f"{served.url}/mcp" if way == "http" else None
+    yield Gateway(mode, tmp_path, notes, url, served.base_url)
+    assert served.stop() == 0
+
+
+def installed(*parts):
+    """A file of an installed client, below the folder that `scripts/gateway-clients` fills."""
+    return str(Path(os.environ["GATEWAY_CLIENTS_FOLDER"], "npm", "node_modules", *parts))
