@@ -254,6 +254,24 @@ impl Cause {
         }
     }
 
+    /// The reason for a status that any caller, and a model, may read: neither what the operator runs nor
+    /// text that the server wrote.
+    pub(crate) fn for_status(&self) -> String {
+        match self {
+            Self::NotStarted { .. } | Self::Unreachable(_) | Self::ConnectionLost { .. } => {
+                self.for_callers()
+            }
+            Self::Settings(_) => "its configuration cannot be used".into(),
+            Self::Authorization(_) => "authorization failed".into(),
+            Self::LoginRequired { server, .. } => login_required(server, None),
+            Self::NoSharedVersion { .. } => "no shared protocol version".into(),
+            Self::Unauthorized { status, .. } => {
+                format!("the server asks for authorization (HTTP status {status})")
+            }
+            _ => self.without_content(),
+        }
+    }
+
     /// The same without the texts that a server wrote in answer to a call: they may quote arguments
     /// and results.
     fn without_content(&self) -> String {

@@ -46,7 +46,7 @@ pub use outcome::{Audience, Block, BlockBody, Media, ToolOutcome};
 pub use pins::{Compared, Difference, PinError, PinFile, Standing, differences};
 pub use pool::{
     CallLog, CallRecord, Guest, HeldTool, LabelTaken, McpTool, Offering, Pool, PoolBuilder, Server,
-    ServerTools, State,
+    ServerState, ServerStatus, ServerTools, State,
 };
 pub use process::{Launcher, Pipes, Process};
 pub use question::{Answer, Asker, AskerSlot, Question, QuestionKind, Questions, Takes};

@@ -52,14 +52,17 @@ pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<
     let options = GatewayOptions {
         mode: offered.mode.mode(),
         subset: offered.subset(),
+        unusable: servers.unusable_status(),
+        ..GatewayOptions::default()
     };
+    let selected = options.selected_servers();
     let (catalog, pool) = (own.catalog.clone(), servers.pool.clone());
     let limits = config.loop_options.clone();
     let gateway = gateway(catalog, pool, Sight::Operator, limits, options);
     let gateway = gateway.map_err(|error| Failure::new(error.to_string()))?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    servers.pool.warm();
+    servers.pool.warm_where(|label| selected.admits(label));
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let serving = gateway.serve_stdio(input, output, Caller::local());
     let served = tokio::select! {

@@ -8,7 +8,7 @@ use haft::JsonSchemaFactory;
 use haft::models::process_environment;
 use haft_mcp::{
     ConnectOptions, Label, Launcher, OAuthOptions, Pool, Questions, Secret, Server, ServerConfig,
-    SettingsError, TokenStore,
+    ServerStatus, SettingsError, TokenStore,
 };
 
 use crate::arguments::{AdHoc, McpFrom};
@@ -101,6 +101,14 @@ impl Servers {
             return Err(Failure::mistake(text));
         }
         self.pool.server(name).ok_or_else(|| self.unknown(name))
+    }
+
+    /// The status of the servers whose settings cannot be used.
+    pub(super) fn unusable_status(&self) -> Vec<ServerStatus> {
+        let unusable = self.unusable.iter();
+        unusable
+            .map(|(label, error)| ServerStatus::unusable(label.as_str(), error.to_string()))
+            .collect()
     }
 
     fn unknown(&self, name: &str) -> Failure {

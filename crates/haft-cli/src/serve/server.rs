@@ -98,6 +98,7 @@ pub(super) async fn build(
         builder = builder.gateway(GatewayOptions {
             mode: gateway.mode.mode(),
             subset: gateway.subset(),
+            ..GatewayOptions::default()
         });
     }
     let server = builder.build().map_err(told)?;

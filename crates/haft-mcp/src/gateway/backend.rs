@@ -16,6 +16,7 @@ use super::outcome::{
     CallOutcome, Completion, ListedPrompt, ListedResource, Listing, PromptOutcome, ReadOutcome,
 };
 use super::tool::{ListedTool, ToolList};
+use crate::pool::ServerStatus;
 
 /// Whoever has the tools.
 ///
@@ -47,6 +48,12 @@ pub trait Backend: Send + Sync + 'static {
         request: CallRequest,
         context: CallContext,
     ) -> impl Future<Output = Result<Reply<CallOutcome>, BackendError>> + Send;
+
+    /// How the servers stand whose tools this caller may use, in the order of their tools. Nothing is waited
+    /// for and nothing is started.
+    fn servers(&self, _caller: &Caller) -> Vec<ServerStatus> {
+        Vec::new()
+    }
 
     /// Hears of changes from now on; none if nothing ever changes.
     fn changes(&self) -> Option<broadcast::Receiver<Change>> {

@@ -45,6 +45,27 @@ impl Subset {
         self
     }
 
+    /// Whether tools of the server with this label can belong to it, by the names that its tools have here
+    /// (`LABEL__…`). A server that cannot have any need not be started.
+    ///
+    /// ```
+    /// use haft_mcp::gateway::Subset;
+    /// let part = Subset::default().with_server("github").with_tool("files__read*");
+    /// assert!(part.may_contain_server("files"));
+    /// assert!(!part.may_contain_server("mail"));
+    /// ```
+    pub fn may_contain_server(&self, label: &str) -> bool {
+        if self.servers.is_empty() && self.tools.is_empty() {
+            return true;
+        }
+        let prefix = format!("{label}__");
+        let fits = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(start) => start.starts_with(&prefix) || prefix.starts_with(start),
+            None => pattern.starts_with(&prefix),
+        };
+        self.servers.contains(label) || self.tools.iter().any(fits)
+    }
+
     /// Whether the tool belongs to it.
     pub fn contains(&self, tool: &ListedTool) -> bool {
         let named = |names: &BTreeSet<String>| names.iter().any(|it| fits(it, &tool.name));

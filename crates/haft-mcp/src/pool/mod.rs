@@ -12,6 +12,7 @@ mod object;
 mod offering;
 mod record;
 mod server;
+mod status;
 mod tools;
 mod upkeep;
 
@@ -31,6 +32,7 @@ pub use self::offering::Offering;
 pub use self::record::{CallLog, CallRecord};
 use self::server::Parts;
 pub use self::server::{Server, State};
+pub use self::status::{ServerState, ServerStatus};
 pub use self::tools::{HeldTool, ServerTools};
 use crate::connection::ConnectOptions;
 use crate::custom::McpTransport;
@@ -200,8 +202,13 @@ impl Pool {
     /// Connects to the servers that want to be connected to at the start, in the background and all at
     /// once.
     pub fn warm(&self) {
+        self.warm_where(|_| true);
+    }
+
+    /// The same for those servers only whose labels are selected.
+    pub fn warm_where(&self, is_selected: impl Fn(&str) -> bool) {
         for server in self.servers() {
-            if server.settings().warm {
+            if server.settings().warm && is_selected(server.label().as_str()) {
                 server.keep_warm();
             }
         }

@@ -12,11 +12,11 @@ use haft_mcp::gateway::{
     Backend, BackendError, CacheHints, CallContext, CallOutcome, CallRequest, Caller, Change,
     Identity, ListedTool, Reply, ToolList,
 };
-use haft_mcp::{Pool, Server, ServerTools};
+use haft_mcp::{Pool, Server, ServerStatus, ServerTools};
 use tokio::sync::broadcast;
 
 use super::entry::{Entry, Target, native_entry, server_entries};
-use super::{native, remote};
+use super::{ServerFilter, native, remote};
 
 /// How long a list waits for servers of which nothing is known yet. Those that take longer come with a
 /// notice that the list has changed.
@@ -43,6 +43,9 @@ pub struct CatalogBackend {
     pool: Pool,
     sight: Sight,
     limits: LoopOptions,
+    servers: ServerFilter,
+    /// Servers that are configured and cannot be used.
+    pub(super) unusable: Vec<ServerStatus>,
     changes: broadcast::Sender<Change>,
     /// What was made of each server's last list.
     made: Mutex<HashMap<String, Made>>,
@@ -56,17 +59,33 @@ struct Made {
 }
 
 impl CatalogBackend {
-    pub(super) fn new(catalog: Catalog, pool: Pool, sight: Sight, limits: LoopOptions) -> Self {
+    pub(super) fn new(
+        catalog: Catalog,
+        pool: Pool,
+        sight: Sight,
+        limits: LoopOptions,
+        servers: ServerFilter,
+    ) -> Self {
         let changes = broadcast::channel(WAITING_CHANGES).0;
-        tokio::spawn(pass_on(pool.changes(), changes.clone()));
+        let selected = servers.clone();
+        tokio::spawn(pass_on(pool.changes(), changes.clone(), selected));
         Self {
             catalog,
             pool,
             sight,
             limits,
+            servers,
+            unusable: Vec::new(),
             changes,
             made: Mutex::default(),
         }
+    }
+
+    /// The servers that this gateway uses, in the order of the pool.
+    pub(super) fn selected(&self) -> Vec<Arc<Server>> {
+        let mut servers = self.pool.servers();
+        servers.retain(|server| self.servers.admits(server.label().as_str()));
+        servers
     }
 
     /// The tools that run here, as this caller may see them.
@@ -117,7 +136,7 @@ impl CatalogBackend {
         let own = self.own(caller).into_iter();
         let own = own.into_iter().find(|entry| entry.listed.name == name);
         own.or_else(|| {
-            self.pool.servers().iter().find_map(|server| {
+            self.selected().iter().find_map(|server| {
                 let tools = server.known_tools()?;
                 let entries = self.of_server(server, &tools);
                 let found = entries.iter().find(|entry| entry.listed.name == name);
@@ -127,13 +146,18 @@ impl CatalogBackend {
     }
 }
 
-/// Tells that the tools have changed whenever those of a server have.
-async fn pass_on(mut heard: broadcast::Receiver<Arc<str>>, told: broadcast::Sender<Change>) {
+/// Reports a change of the tools whenever those of a selected server have changed.
+async fn pass_on(
+    mut changed: broadcast::Receiver<Arc<str>>,
+    reported: broadcast::Sender<Change>,
+    selected: ServerFilter,
+) {
     loop {
-        match heard.recv().await {
+        match changed.recv().await {
+            Ok(label) if !selected.admits(&label) => {}
             Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {
-                // That nobody listens now is no failure.
-                let _ = told.send(Change::Tools);
+                // It fails if there is no client now, which is no error.
+                let _ = reported.send(Change::Tools);
             }
             Err(broadcast::error::RecvError::Closed) => return,
         }
@@ -166,7 +190,7 @@ impl Backend for CatalogBackend {
     }
 
     async fn tools(&self, caller: &Caller) -> Result<Arc<ToolList>, BackendError> {
-        let servers = self.pool.servers();
+        let servers = self.selected();
         let lists = join_all(servers.iter().map(in_time)).await;
         let mut hints = CacheHints {
             ttl: OWN_TTL,
@@ -214,6 +238,14 @@ impl Backend for CatalogBackend {
             Target::Remote(server, tool) => remote::call(&server, &tool, request, context).await,
         };
         outcome.map(Reply::Complete)
+    }
+
+    fn servers(&self, _caller: &Caller) -> Vec<ServerStatus> {
+        let servers = self.selected();
+        let known = servers.iter().map(|server| server.status());
+        let unusable = self.unusable.iter();
+        let unusable = unusable.filter(|it| self.servers.admits(&it.label));
+        known.chain(unusable.cloned()).collect()
     }
 
     fn changes(&self) -> Option<broadcast::Receiver<Change>> {

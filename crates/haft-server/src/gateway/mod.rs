@@ -7,6 +7,7 @@
 
 mod backend;
 mod entry;
+mod filter;
 mod mounted;
 mod native;
 mod passing;
@@ -17,10 +18,11 @@ use std::sync::Arc;
 use haft_catalog::Catalog;
 use haft_engine::LoopOptions;
 use haft_hydrate::JsonSchemaFactory;
-use haft_mcp::Pool;
 use haft_mcp::gateway::{Gateway, GatewayError, Mode, Subset};
+use haft_mcp::{Pool, ServerStatus};
 
 pub use self::backend::{CatalogBackend, Sight};
+pub use self::filter::ServerFilter;
 pub(crate) use self::mounted::Mounted;
 
 /// The name of the part that is offered, where not everything is.
@@ -40,6 +42,22 @@ pub struct GatewayOptions {
     pub mode: Mode,
     /// The part of all tools that is there; everything where none is given.
     pub subset: Option<Subset>,
+    /// The servers that are there; by default all that can have tools of `subset`. The others are neither
+    /// started nor asked.
+    pub servers: ServerFilter,
+    /// Servers of the configuration that are not in the pool, because their settings cannot be used. Clients
+    /// are told that they are unavailable.
+    pub unusable: Vec<ServerStatus>,
+}
+
+impl GatewayOptions {
+    /// The servers that are there, given the subset.
+    pub fn selected_servers(&self) -> ServerFilter {
+        match &self.subset {
+            None => self.servers.clone(),
+            Some(subset) => self.servers.clone().within(subset.clone()),
+        }
+    }
 }
 
 /// A gateway in front of a catalogue and MCP servers.
@@ -52,7 +70,9 @@ pub fn gateway(
     limits: LoopOptions,
     options: GatewayOptions,
 ) -> Result<Gateway<CatalogBackend>, GatewayError> {
-    let backend = CatalogBackend::new(catalog, pool, sight, limits);
+    let servers = options.selected_servers();
+    let mut backend = CatalogBackend::new(catalog, pool, sight, limits, servers);
+    backend.unusable = options.unusable;
     let builder = Gateway::builder(backend)
         .mode(options.mode)
         .validator(Arc::new(JsonSchemaFactory));

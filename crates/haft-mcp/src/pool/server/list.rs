@@ -123,6 +123,7 @@ impl Server {
         *listed = Listed {
             tools: Some(Arc::clone(&tools)),
             read_at: Some(Instant::now()),
+            last_read: Some(Instant::now()),
             is_settled: true,
         };
         drop(listed);

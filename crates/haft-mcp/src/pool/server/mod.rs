@@ -13,7 +13,7 @@ use haft_core::Cancel;
 use tokio::sync::{Mutex as AsyncMutex, broadcast};
 use tokio::time::Instant;
 
-use super::attempts::{Advice, Attempts};
+use super::attempts::{Advice, Attempts, Failure};
 use super::memory::Memory;
 use super::tools::ServerTools;
 use super::upkeep;
@@ -62,6 +62,10 @@ pub struct Server {
     parts: Parts,
     current: RwLock<Option<Arc<Connection>>>,
     attempts: Mutex<Attempts>,
+    /// Attempts to read the list over a connection that there is.
+    list_attempts: Mutex<Attempts>,
+    /// When the attempt to connect began that is under way.
+    opening_since: Mutex<Option<Instant>>,
     /// Held while a connection is opened, so that there is never more than one.
     opening: AsyncMutex<()>,
     /// Held while the list is read.
@@ -81,6 +85,8 @@ struct Listed {
     tools: Option<Arc<ServerTools>>,
     /// When it was read; not set for what is remembered, and after a notice that it changed.
     read_at: Option<Instant>,
+    /// When it was read; not set for what is remembered. A notice of changes does not reset it.
+    last_read: Option<Instant>,
     /// Whether a list was read over the connection that there is now.
     is_settled: bool,
 }
@@ -118,11 +124,14 @@ impl Server {
             parts,
             current: RwLock::default(),
             attempts: Mutex::default(),
+            list_attempts: Mutex::default(),
+            opening_since: Mutex::default(),
             opening: AsyncMutex::default(),
             refreshing: AsyncMutex::default(),
             listed: RwLock::new(Listed {
                 tools,
                 read_at: None,
+                last_read: None,
                 is_settled: false,
             }),
             era: Mutex::new(remembered.era),
@@ -224,6 +233,7 @@ impl Server {
     }
 
     async fn open(self: &Arc<Self>) -> Result<Arc<Connection>, McpError> {
+        let _opening = Opening::new(self);
         let mut options = self.parts.options.clone();
         options.era = *locked(&self.era);
         match Connection::open(Arc::clone(self.settings()), &options).await {
@@ -323,22 +333,66 @@ impl Server {
         locked(&self.use_).last = Instant::now();
     }
 
-    fn failure(&self, cause: Cause) -> McpError {
-        let transport = match &self.settings().transport {
+    /// How it is reached: by the connection, if there is one, else by its settings.
+    pub(super) fn transport(&self) -> TransportKind {
+        if let Some(connection) = self.connected() {
+            return connection.transport();
+        }
+        match &self.settings().transport {
             TransportSettings::Stdio(_) => TransportKind::Stdio,
             TransportSettings::Http(http) if http.kind == HttpKind::Sse => TransportKind::Sse,
             TransportSettings::Http(_) => TransportKind::Http,
             TransportSettings::Custom => TransportKind::Custom,
-        };
+        }
+    }
+
+    /// The last attempt to connect, if it failed.
+    pub(super) fn connect_failure(&self) -> Option<Failure> {
+        locked(&self.attempts).last().cloned()
+    }
+
+    /// The last attempt to read the list, if it failed.
+    pub(super) fn list_failure(&self) -> Option<Failure> {
+        locked(&self.list_attempts).last().cloned()
+    }
+
+    /// When the attempt to connect began that is under way.
+    pub(super) fn opening_since(&self) -> Option<Instant> {
+        *locked(&self.opening_since)
+    }
+
+    /// The time since the list was read from the server in this process.
+    pub(super) fn list_age(&self) -> Option<Duration> {
+        let listed = self.listed.read().unwrap_or_else(PoisonError::into_inner);
+        listed.last_read.map(|at| at.elapsed())
+    }
+
+    fn failure(&self, cause: Cause) -> McpError {
         McpError {
             server: self.label().clone(),
-            transport,
+            transport: self.transport(),
             era: *locked(&self.era),
             phase: Phase::Call,
             elapsed: Duration::ZERO,
             cause: Box::new(cause),
             stderr: String::new(),
         }
+    }
+}
+
+/// Marks a server as being connected to, also when the attempt is dropped halfway.
+struct Opening<'a>(&'a Server);
+
+impl<'a> Opening<'a> {
+    fn new(server: &'a Server) -> Self {
+        *locked(&server.opening_since) = Some(Instant::now());
+        Self(server)
+    }
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        *locked(&self.0.opening_since) = None;
     }
 }
 
