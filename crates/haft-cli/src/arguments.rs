@@ -240,6 +240,9 @@ pub(crate) enum KeysCommand {
         /// Whose responses, conversations and files it opens; those of other tenants it never sees
         #[arg(long, default_value = "default")]
         tenant: String,
+        /// What its holder is, for endpoints and rules of the MCP gateway; may be given several times
+        #[arg(long = "role", value_name = "NAME")]
+        roles: Vec<String>,
         /// How many responses it may ask for in a minute; the server's limit where nothing is said
         #[arg(long, value_name = "N", value_parser = at_least_one)]
         requests_per_minute: Option<NonZeroU32>,

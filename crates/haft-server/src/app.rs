@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::access::{Keyring, MemoryBudget, Pass, RunLine, RunPermit};
 use crate::error::{ApiError, ErrorCode};
-use crate::gateway::Mounted;
+use crate::gateway::Endpoints;
 use crate::health::StoreHealth;
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
@@ -32,7 +32,7 @@ pub(crate) struct App {
     /// The servers that requests may name by their labels, and those that they bring along.
     pub(crate) mcp: Pool,
     /// The MCP server that this one is as well, if it is.
-    pub(crate) gateway: Option<Mounted>,
+    pub(crate) endpoints: Endpoints,
     /// Where those may be that requests bring along.
     pub(crate) mcp_hosts: HostRules,
     /// Where images and files may be that requests name.

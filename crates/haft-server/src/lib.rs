@@ -51,7 +51,7 @@ mod watch;
 mod wire;
 
 pub use error::{ApiError, ErrorBody, ErrorCode};
-pub use gateway::{CatalogBackend, GatewayOptions, ServerFilter, Sight, gateway};
+pub use gateway::{CatalogBackend, GatewayOptions, ServerFilter, Sight, gateway, is_endpoint_name};
 pub use http::Route;
 pub use models::ModelEntry;
 pub use options::{ApiKey, DialectChoice, ServerOptions};

@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use crate::access::{KeyFile, Keyring, KeysError, MemoryBudget, RunLine};
 use crate::app::{App, ConversationLocks};
 use crate::connections;
-use crate::gateway::{GatewayOptions, Mounted, Sight, gateway};
+use crate::gateway::{Endpoints, GatewayOptions, Mounted, Sight, gateway, is_endpoint_name};
 use crate::health::StoreHealth;
 use crate::http::{self, Route};
 use crate::lifetime::Lifetime;
@@ -77,6 +77,7 @@ pub struct ServerBuilder {
     tools: Vec<(String, ToolSource)>,
     mcp: Pool,
     gateway: Option<GatewayOptions>,
+    endpoints: Vec<(String, GatewayOptions)>,
     options: ServerOptions,
 }
 
@@ -131,6 +132,15 @@ pub enum BuildError {
     /// The MCP server that it is to be cannot be one.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
+    /// An MCP endpoint cannot be called so, or two are.
+    #[error(
+        "`{name}` cannot be the name of an MCP endpoint, or there are two of it: use 1 to 64 lower-case letters, \
+         digits, `-` and `_`, a letter or a digit first"
+    )]
+    EndpointName {
+        /// As given.
+        name: String,
+    },
 }
 
 impl ServerBuilder {
@@ -184,6 +194,26 @@ impl ServerBuilder {
         self
     }
 
+    /// Adds an MCP endpoint of its own at `/mcp/NAME`, with its own part of the tools, rules and callers. A caller
+    /// that may not use it gets the same answer as for one that does not exist: 404.
+    ///
+    /// ```
+    /// # fn example(builder: haft_server::ServerBuilder) -> haft_server::ServerBuilder {
+    /// use haft_mcp::gateway::{CallerFilter, Subset};
+    /// use haft_server::GatewayOptions;
+    ///
+    /// builder.gateway_endpoint("coding", GatewayOptions {
+    ///     subset: Some(Subset::default().with_server("github").without("*__delete*")),
+    ///     callers: CallerFilter::default().with_role("developer"),
+    ///     ..GatewayOptions::default()
+    /// })
+    /// # }
+    /// ```
+    pub fn gateway_endpoint(mut self, name: impl Into<String>, options: GatewayOptions) -> Self {
+        self.endpoints.push((name.into(), options));
+        self
+    }
+
     /// What the operator decides.
     pub fn options(mut self, options: ServerOptions) -> Self {
         self.options = options;
@@ -226,14 +256,27 @@ impl ServerBuilder {
         let memory = MemoryBudget::new(limits.max_pending_bytes, options.max_body_bytes);
         let names = models.iter().map(|entry| entry.name.as_str());
         let watch = Watch::new(names, options.watch.clone());
-        let gateway = self.gateway.map(|wanted| {
+        let mut endpoints = Endpoints::default();
+        let mut taken = std::collections::HashSet::new();
+        let unnamed = self.gateway.into_iter().map(|wanted| (None, wanted));
+        let others = self.endpoints.into_iter();
+        let others = others.map(|(name, wanted)| (Some(name), wanted));
+        for (name, wanted) in unnamed.chain(others) {
+            if let Some(name) = &name
+                && !(is_endpoint_name(name) && taken.insert(name.clone()))
+            {
+                let name = haft_core::cut(name);
+                return Err(BuildError::EndpointName { name });
+            }
             let (catalog, pool) = (self.catalog.clone(), self.mcp.clone());
             let limits = options.loop_options.clone();
-            gateway(catalog, pool, Sight::Tenants, limits, wanted).map(Mounted::new)
-        });
+            let callers = wanted.callers.clone();
+            let gateway = gateway(catalog, pool, Sight::Tenants, limits, wanted)?;
+            endpoints.add(name.as_deref(), callers, Mounted::new(gateway));
+        }
         Ok(Server {
             app: Arc::new(App {
-                gateway: gateway.transpose()?,
+                endpoints,
                 models,
                 catalog: self.catalog,
                 mcp: self.mcp,
@@ -309,6 +352,7 @@ impl Server {
             tools: Vec::new(),
             mcp: Pool::builder().build(),
             gateway: None,
+            endpoints: Vec::new(),
             options: ServerOptions::default(),
         }
     }
@@ -316,9 +360,7 @@ impl Server {
     /// Every method and path that it answers to.
     pub fn routes(&self) -> Vec<Route> {
         let mut routes = http::routes();
-        if self.app.gateway.is_some() {
-            routes.extend(Mounted::routes());
-        }
+        routes.extend(self.app.endpoints.routes());
         routes
     }
 
@@ -374,9 +416,8 @@ impl Server {
         let address = listener.local_addr()?;
         let is_local = address.ip().to_canonical().is_loopback();
         let _ = self.app.is_local.set(is_local);
-        if let Some(gateway) = &self.app.gateway {
-            gateway.close_at(lifetime.stopping_signal());
-        }
+        self.app.endpoints.close_at(&lifetime.stopping_signal());
+        self.app.endpoints.warn_of_unknown_names(&self.app.keyring);
         let bounds = connections::Bounds::of(&self.app);
         let served = connections::serve(listener, self.router(), lifetime, bounds);
         let wait = self.app.options.stop_wait;

@@ -178,6 +178,9 @@ pub(crate) struct McpLoginArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct McpServeArguments {
+    /// Serve the endpoint `[gateway.NAME]` of the configuration [default: `[gateway]`]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) endpoint: Option<String>,
     /// What clients see: every tool, three that find the others, or whichever fits; as `[gateway]` says
     /// where nothing is said here
     #[arg(long, value_enum, value_name = "MODE", hide_possible_values = false)]
@@ -185,7 +188,7 @@ pub(crate) struct McpServeArguments {
     /// Only the tools of these servers
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Only these tools, by their names here; a `*` at the end stands for anything
+    /// Only these tools, by their names here; `*` stands for any text
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
     #[command(flatten)]

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::concerto::ConcertoTable;
-use super::gateway::GatewayTable;
+use super::gateway::{EndpointTable, GatewayTable, RuleTable};
 use super::mcp::McpTable;
 use super::prompt::{PromptTable, SectionTable};
 use super::serde_words::unknown;
@@ -49,7 +49,7 @@ pub(super) struct FileConfig {
     /// Concerto programs whose tools are there, too, for requests that name them.
     pub(super) concerto: ConcertoTable,
     /// haft's tools and those of its MCP servers as one MCP server, at `/mcp`. It is there if this table is,
-    /// or with `haft serve --mcp`.
+    /// or with `haft serve --mcp`. A table `[gateway.NAME]` is a further endpoint at `/mcp/NAME`.
     pub(super) gateway: Option<GatewayTable>,
     /// What a model is told, as sections that are shown in full or as summaries that it can read. There is
     /// none unless there are sections, here or in a folder.
@@ -180,7 +180,7 @@ pub(super) struct OtlpTable {
 }
 
 /// The keys of every table, in the words of whoever reads it.
-pub(super) fn tables() -> [(&'static str, Vec<String>); 17] {
+pub(super) fn tables() -> [(&'static str, Vec<String>); 19] {
     [
         ("`[server]`", keys_of::<ServerTable>()),
         ("`[[model]]`", keys_of::<ModelConfig>()),
@@ -193,6 +193,8 @@ pub(super) fn tables() -> [(&'static str, Vec<String>); 17] {
         ("`[search_files]`", keys_of::<FileSearchConfig>()),
         ("`[concerto]`", keys_of::<ConcertoTable>()),
         ("`[gateway]`", keys_of::<GatewayTable>()),
+        ("`[gateway.NAME]`", keys_of::<EndpointTable>()),
+        ("`[[gateway.rule]]`", keys_of::<RuleTable>()),
         ("`[prompt]`", keys_of::<PromptTable>()),
         ("`[[prompt.section]]`", keys_of::<SectionTable>()),
         ("`[mcp.NAME]`", keys_of::<ServerConfig>()),

@@ -3,7 +3,6 @@ use std::time::Duration;
 
 use haft_mcp::{Approve, TransportSettings};
 
-use super::gateway::GatewayConfig;
 use super::tests::{resolved, resolved_with, source};
 use super::*;
 

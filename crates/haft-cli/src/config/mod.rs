@@ -39,7 +39,7 @@ pub(crate) use complaint::{Complaint, Place};
 pub(crate) use concerto::ConcertoConfig;
 pub(crate) use document::Source;
 pub(crate) use door::{Door, door};
-pub(crate) use gateway::GatewayMode;
+pub(crate) use gateway::{GatewayConfig, GatewayMode};
 pub(crate) use keys::{KeySource, read as read_key};
 pub(crate) use mcp::McpServer;
 pub(crate) use prompt::PromptConfig;

@@ -12,6 +12,17 @@ pub(crate) fn reference() -> String {
     let schema = schema();
     for (key, table) in properties(&schema) {
         match &table["items"] {
+            // Beside keys of its own it may have tables with names of somebody's choice.
+            Value::Null if named(table).is_some() && properties(table).next().is_some() => {
+                describe(&mut text, key, &format!("[{key}]"), table);
+                let path = format!("{key}.NAME");
+                describe(
+                    &mut text,
+                    &path,
+                    &format!("[{path}]"),
+                    &table["additionalProperties"],
+                );
+            }
             Value::Null if named(table).is_some() => {
                 let path = format!("{key}.NAME");
                 describe(&mut text, &path, &format!("[{path}]"), &of_named(table));
@@ -194,7 +205,8 @@ mod tests {
         let reference = reference();
         for key in crate::config::keys_of_tables() {
             let is_told = reference.contains(&format!("| `{key}` | "))
-                || reference.contains(&format!(".{key}]`\n"));
+                || reference.contains(&format!(".{key}]`\n"))
+                || reference.contains(&format!(".{key}]]`\n"));
             assert!(is_told, "`{key}` is missing");
         }
         for line in reference.lines() {

@@ -14,7 +14,7 @@ use super::complaint::Complaint;
 use super::concerto::{self, ConcertoConfig};
 use super::document::{Document, Source, Step};
 use super::file::{RetentionTable, ServerTable};
-use super::gateway::GatewayConfig;
+use super::gateway::{self, GatewayConfig};
 use super::keys::{self, KeySource};
 use super::limits;
 use super::mcp::{self, McpServer, Missing};
@@ -61,8 +61,10 @@ pub(crate) struct Resolved {
     pub(crate) content_hosts: Vec<String>,
     /// What a model is told, if anything.
     pub(crate) prompt: Option<PromptConfig>,
-    /// The MCP server that haft itself is, if it is one.
+    /// The MCP server that haft itself is at `/mcp`, if it is one.
     pub(crate) gateway: Option<GatewayConfig>,
+    /// Further endpoints of it, at `/mcp/NAME`, in the order of the file.
+    pub(crate) endpoints: Vec<(String, GatewayConfig)>,
 }
 
 /// The key that clients must send.
@@ -154,8 +156,8 @@ pub(crate) fn resolve(
         let label = server.label.to_string();
         described.entry(label).or_default();
     }
-    let gateway = said.gateway.map(GatewayConfig::of);
-    check_gateway(&document, gateway.as_ref(), &servers.servers)?;
+    let endpoints = gateway::endpoints(&document, said.gateway, &servers.servers)?;
+    let gateway = endpoints.own;
     Ok(Resolved {
         prompt: prompt::prompt(&document, said.prompt, &described)?,
         concerto: concerto::concerto(&document, said.concerto)?,
@@ -164,6 +166,7 @@ pub(crate) fn resolve(
         mcp_hosts: mcp::hosts(&document, "mcp_hosts", server.mcp_hosts)?,
         content_hosts: mcp::hosts(&document, "content_hosts", server.content_hosts)?,
         gateway: gateway.or_else(|| flags.has_gateway.then(GatewayConfig::default)),
+        endpoints: endpoints.named,
         listen: flags.listen.or(server.listen).unwrap_or_default(),
         data_dir,
         dialect: server.dialect.unwrap_or_default(),
@@ -225,26 +228,6 @@ fn data_dir_of(
         let folder = server.data_dir.clone();
         let folder = folder.unwrap_or_else(|| "haft-data".into());
         document.folder_of(&path).join(folder)
-    }))
-}
-
-/// The servers that the gateway is narrowed to are there.
-fn check_gateway(
-    document: &Document<'_>,
-    gateway: Option<&GatewayConfig>,
-    servers: &[McpServer],
-) -> Result<(), Complaint> {
-    let mut named = gateway.into_iter().flat_map(|it| &it.servers).enumerate();
-    let is_there = |name: &str| servers.iter().any(|it| it.label.as_str() == name);
-    let Some((at, name)) = named.find(|(_, name)| !is_there(name)) else {
-        return Ok(());
-    };
-    let path = [Step::Key("gateway"), Step::Key("servers"), Step::Entry(at)];
-    let complaint = document.complain(&path, format!("there is no MCP server `{name}`"));
-    let known: Vec<_> = servers.iter().map(|it| format!("`{}`", it.label)).collect();
-    Err(complaint.remedy(match known.as_slice() {
-        [] => format!("describe it in `[mcp.{name}]`"),
-        known => format!("there is {}", known.join(", ")),
     }))
 }
 

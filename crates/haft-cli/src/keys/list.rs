@@ -46,6 +46,7 @@ fn shown(key: &Key, now: i64) -> Value {
         "id": key.id,
         "name": key.name,
         "tenant": key.tenant,
+        "roles": key.roles,
         "state": key.state(now).as_str(),
         "ends_with": key.ends_with,
         "created_at": key.created_at,
@@ -62,6 +63,7 @@ fn table(keys: &[Key], now: i64) -> String {
         "ID",
         "NAME",
         "TENANT",
+        "ROLES",
         "STATE",
         "ENDS WITH",
         "MADE",
@@ -84,7 +86,7 @@ fn table(keys: &[Key], now: i64) -> String {
     lines.collect()
 }
 
-fn row(key: &Key, now: i64) -> [String; 8] {
+fn row(key: &Key, now: i64) -> [String; 9] {
     let day = |seconds: i64| moment(seconds).split(' ').next().map(str::to_owned);
     let day = |seconds: i64| day(seconds).unwrap_or_default();
     let rate = key.limits.requests_per_minute;
@@ -100,6 +102,10 @@ fn row(key: &Key, now: i64) -> [String; 8] {
         key.id.clone(),
         printable(&key.name),
         key.tenant.clone(),
+        match key.roles.as_slice() {
+            [] => String::from("none"),
+            roles => roles.join(", "),
+        },
         key.state(now).as_str().to_owned(),
         format!("…{}", printable(&key.ends_with)),
         day(key.created_at),

@@ -28,6 +28,7 @@ pub(crate) fn keys(arguments: KeysArguments) -> Result<(), Box<dyn Error>> {
         KeysCommand::Add {
             name,
             tenant,
+            roles,
             requests_per_minute,
             concurrent,
             expires,
@@ -35,6 +36,7 @@ pub(crate) fn keys(arguments: KeysArguments) -> Result<(), Box<dyn Error>> {
             let new = NewKey {
                 name,
                 tenant,
+                roles,
                 lifetime: expires.map(|Age(lifetime)| lifetime),
                 limits: KeyLimits {
                     requests_per_minute,
@@ -57,7 +59,9 @@ fn add(file: &KeyFile, new: NewKey) -> Result<(), Box<dyn Error>> {
     }
     let is_first = file.read()?.is_none();
     let (key, secret) = file.add(new).map_err(|error| match error {
-        KeysError::Name | KeysError::Tenant => Failure::mistake(error.to_string()).into(),
+        KeysError::Name | KeysError::Tenant | KeysError::Role { .. } => {
+            Failure::mistake(error.to_string()).into()
+        }
         error => Box::<dyn Error>::from(error),
     })?;
     let mut words = format!(
@@ -66,6 +70,9 @@ fn add(file: &KeyFile, new: NewKey) -> Result<(), Box<dyn Error>> {
         key.id,
         key.tenant
     );
+    if !key.roles.is_empty() {
+        words = format!("{words} with the roles {}", key.roles.join(", "));
+    }
     if let Some(end) = key.expires_at {
         words = format!("{words}, until {}", list::moment(end));
     }

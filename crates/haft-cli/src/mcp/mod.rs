@@ -34,7 +34,7 @@ pub(crate) async fn perform(command: McpCommand) -> Result<ExitCode, Box<dyn Err
         McpCommand::Call(arguments) => call::call(arguments).await,
         McpCommand::Accept(arguments) => accept::accept(&arguments),
         McpCommand::Login(arguments) => login::login(arguments).await,
-        McpCommand::Serve(arguments) => serve::serve(arguments).await,
+        McpCommand::Serve(arguments) => Box::pin(serve::serve(arguments)).await,
         #[cfg(unix)]
         McpCommand::Supervise(arguments) => supervise::supervise(arguments).await,
         #[cfg(not(unix))]

@@ -5,16 +5,17 @@ use std::process::ExitCode;
 
 use haft_mcp::Questions;
 use haft_mcp::gateway::Caller;
-use haft_server::{GatewayOptions, Sight, gateway};
+use haft_server::{Sight, gateway};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::servers::{Folder, Servers};
 use crate::arguments::McpServeArguments;
 use crate::catalogue;
 use crate::concerto::{Scripts, Wanted, Words};
-use crate::config::Watching;
+use crate::config::{GatewayConfig, Resolved, Watching};
 use crate::failure::Failure;
 use crate::serve::log;
+use crate::text::one_line;
 
 /// Serves until the client goes away or somebody says stop. Nothing but the protocol is written to
 /// standard output.
@@ -28,7 +29,7 @@ pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<
     for (label, error) in &servers.unusable {
         tracing::warn!("server `{label}` cannot be used: {error}");
     }
-    let mut offered = servers.config.gateway.clone().unwrap_or_default();
+    let mut offered = offered(&servers.config, arguments.endpoint.as_deref())?;
     if let Some(mode) = arguments.mode {
         offered.mode = mode;
     }
@@ -49,12 +50,8 @@ pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<
         config: arguments.from.config.as_deref(),
     };
     let scripts = Scripts::open(&wanted, &own.catalog, Words::Log).await?;
-    let options = GatewayOptions {
-        mode: offered.mode.mode(),
-        subset: offered.subset(),
-        unusable: servers.unusable_status(),
-        ..GatewayOptions::default()
-    };
+    let mut options = offered.options();
+    options.unusable = servers.unusable_status();
     let selected = options.selected_servers();
     let (catalog, pool) = (own.catalog.clone(), servers.pool.clone());
     let limits = config.loop_options.clone();
@@ -75,4 +72,29 @@ pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<
     servers.pool.close().await;
     served?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the endpoint offers.
+fn offered(config: &Resolved, endpoint: Option<&str>) -> Result<GatewayConfig, Failure> {
+    let Some(wanted) = endpoint else {
+        return Ok(config.gateway.clone().unwrap_or_default());
+    };
+    let mut endpoints = config.endpoints.iter();
+    if let Some((_, offered)) = endpoints.find(|(name, _)| name == wanted) {
+        return Ok(offered.clone());
+    }
+    let wanted = one_line(wanted, 64);
+    let failure = Failure::mistake(format!("there is no endpoint `{wanted}`"));
+    let known: Vec<_> = config
+        .endpoints
+        .iter()
+        .map(|(name, _)| format!("`{name}`"))
+        .collect();
+    Err(failure.remedy(match known.as_slice() {
+        [] => format!("describe it in `[gateway.{wanted}]` of `haft.toml`"),
+        known => format!(
+            "the endpoints of the configuration are {}",
+            known.join(", ")
+        ),
+    }))
 }

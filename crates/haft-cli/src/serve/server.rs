@@ -10,9 +10,7 @@ use haft::models::{pools, process_environment};
 use haft_mcp::{Pool, Questions};
 #[cfg(feature = "otlp")]
 use haft_server::OtlpOptions;
-use haft_server::{
-    ApiKey, GatewayOptions, ModelEntry, Server, ServerOptions, StartError, WatchOptions,
-};
+use haft_server::{ApiKey, ModelEntry, Server, ServerOptions, StartError, WatchOptions};
 use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
@@ -74,9 +72,10 @@ pub(super) async fn build(
     let tools = tools.collect();
     // What is missing was complained about.
     // Only clients of the gateway can be asked something in the middle of a call.
-    let questions = match &config.gateway {
-        Some(_) => Questions::PerCall,
-        None => Questions::Refused,
+    let questions = if config.gateway.is_some() || !config.endpoints.is_empty() {
+        Questions::PerCall
+    } else {
+        Questions::Refused
     };
     let (mcp, _) = pool_of(&config.mcp, Some(data_dir), questions)?;
     let mut builder = Server::builder(Arc::new(store))
@@ -95,11 +94,10 @@ pub(super) async fn build(
         builder = builder.model(ModelEntry::from_pool(&model.name, aliases, pool));
     }
     if let Some(gateway) = &config.gateway {
-        builder = builder.gateway(GatewayOptions {
-            mode: gateway.mode.mode(),
-            subset: gateway.subset(),
-            ..GatewayOptions::default()
-        });
+        builder = builder.gateway(gateway.options());
+    }
+    for (name, endpoint) in &config.endpoints {
+        builder = builder.gateway_endpoint(name, endpoint.options());
     }
     let server = builder.build().map_err(told)?;
     server.verify_start().await.map_err(|error| match error {

@@ -51,13 +51,13 @@ impl Display for Welcome<'_> {
                 format!("{servers} (`haft mcp test` says whether they work)"),
             )?;
         }
-        if self.config.gateway.is_some() {
-            let address = format!("http://{}/mcp", self.address);
-            line(
-                f,
-                "gateway",
-                format!(" MCP clients find all tools at {address}"),
-            )?;
+        let own = self.config.gateway.as_ref().map(|_| String::from("/mcp"));
+        let named = self.config.endpoints.iter();
+        let named = named.map(|(name, _)| format!("/mcp/{name}"));
+        for (at, path) in own.into_iter().chain(named).enumerate() {
+            let label = if at == 0 { "gateway" } else { "" };
+            let address = format!("http://{}{path}", self.address);
+            line(f, label, format!(" MCP clients connect to {address}"))?;
         }
         line(f, "data", self.data_dir.display())?;
         if self.needs_key {

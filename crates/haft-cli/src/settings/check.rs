@@ -66,6 +66,8 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
     let servers: Vec<String> = config.mcp.iter().map(|it| it.label.to_string()).collect();
     let programs = concerto::checked(&config.concerto, arguments.from.config.as_deref())?;
     let prompt = config.prompt.as_ref().map(PromptConfig::outline);
+    let endpoints = config.endpoints.iter();
+    let endpoints: Vec<_> = endpoints.map(|(name, _)| format!("/mcp/{name}")).collect();
     if arguments.json {
         print_json(&json!({
             "ok": true,
@@ -77,6 +79,7 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
             "searched_folders": folders,
             "mcp_servers": servers,
             "gateway": config.gateway.is_some(),
+            "endpoints": endpoints,
             "programs": programs.iter().map(|(name, tools)| json!({"file": name, "tools": tools})).collect::<Vec<_>>(),
             "prompt": prompt.as_ref().map(|(name, sections)| json!({"name": name, "sections": sections})),
             "notes": config.mcp_notes,
@@ -131,8 +134,9 @@ pub(super) fn check(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Err
             &format!("{name}, {sections}; `haft prompt render` shows what a model would see"),
         )?;
     }
-    if config.gateway.is_some() {
-        line("gateway", "an MCP server for others at /mcp")?;
+    let own = config.gateway.as_ref().map(|_| String::from("/mcp"));
+    for path in own.into_iter().chain(endpoints) {
+        line("gateway", &format!("an MCP server for others at {path}"))?;
     }
     for note in &config.mcp_notes {
         line("note", note)?;

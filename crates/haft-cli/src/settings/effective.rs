@@ -49,7 +49,10 @@ struct Known {
 /// All settings outside of lists of tables, in the order of the template. The configuration was
 /// checked before.
 pub(super) fn settings(file: &Table, name: &str, variables: &Variables) -> Vec<Setting> {
-    let settings = known().into_iter().filter_map(|known| {
+    // Endpoints have names of the operator's choice, which the template can only give an example of.
+    let known = known().into_iter();
+    let known = known.filter(|it| !it.table.starts_with("gateway."));
+    let settings = known.filter_map(|known| {
         let path: Vec<&str> = known.table.split('.').chain([known.key.as_str()]).collect();
         let (value, origin) = if let Some((value, variable)) = of_variable(variables, &path) {
             (value, Origin::Variable(variable))
@@ -94,6 +97,39 @@ pub(super) fn sections(file: &Table) -> Vec<Table> {
     let sections = sections.into_iter().flatten();
     let sections = sections.filter_map(toml::Value::as_table);
     sections.cloned().collect()
+}
+
+/// The `[[gateway.rule]]` and `[gateway.NAME]` tables of the file, with their headings.
+pub(super) fn endpoints(file: &Table) -> Vec<(String, Table)> {
+    let gateway = file.get("gateway").and_then(toml::Value::as_table);
+    let Some(gateway) = gateway else {
+        return Vec::new();
+    };
+    let rules = |table: &Table| {
+        let rules = table.get("rule").and_then(toml::Value::as_array);
+        let rules = rules.into_iter().flatten();
+        let rules = rules.filter_map(toml::Value::as_table).cloned();
+        rules.collect::<Vec<_>>()
+    };
+    let own = rules(gateway).into_iter();
+    let mut all: Vec<_> = own
+        .map(|rule| (String::from("[[gateway.rule]]"), rule))
+        .collect();
+    for (name, endpoint) in gateway {
+        let Some(endpoint) = endpoint.as_table() else {
+            continue;
+        };
+        let mut keys = endpoint.clone();
+        keys.remove("rule");
+        all.push((format!("[gateway.{name}]"), keys));
+        let heading = format!("[[gateway.{name}.rule]]");
+        all.extend(
+            rules(endpoint)
+                .into_iter()
+                .map(|rule| (heading.clone(), rule)),
+        );
+    }
+    all
 }
 
 /// Whether the file has this table and nothing in it, which means something all the same.

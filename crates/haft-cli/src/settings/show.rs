@@ -26,6 +26,7 @@ pub(super) fn show(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Erro
     let settings = effective::settings(&file, &source.name, &variables);
     let models = effective::models(&file);
     let sections = effective::sections(&file);
+    let endpoints = effective::endpoints(&file);
     let has_bare_gateway = effective::is_bare(&file, "gateway");
     if arguments.json {
         let mut told = json!({});
@@ -50,6 +51,12 @@ pub(super) fn show(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Erro
         }
         if has_bare_gateway {
             told["gateway"] = json!({});
+        }
+        let gateway = file.get("gateway").and_then(toml::Value::as_table);
+        for (key, value) in gateway.into_iter().flatten() {
+            if value.is_table() || key == "rule" {
+                told["gateway"][key] = json!({"value": value_of(value), "from": source.name});
+            }
         }
         for server in &checked.mcp {
             let keys = effective::server(&file, server.label.as_str());
@@ -83,7 +90,8 @@ pub(super) fn show(arguments: &ConfigArguments) -> Result<ExitCode, Box<dyn Erro
         let comment = format!("# {}", printable(&source.name));
         writeln!(out, "\n{} {}", gateway.bold(), comment.cyan())?;
     }
-    let entries = sections.iter().map(|it| ("[[prompt.section]]", it));
+    let entries = endpoints.iter().map(|(heading, it)| (heading.as_str(), it));
+    let entries = entries.chain(sections.iter().map(|it| ("[[prompt.section]]", it)));
     let entries = entries.chain(models.iter().map(|it| ("[[model]]", it)));
     for (heading, entry) in entries {
         writeln!(out, "\n{}", heading.bold())?;

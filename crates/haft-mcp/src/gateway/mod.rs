@@ -8,6 +8,7 @@
 //! Nothing of the protocol library is in these types. The gateway must never list other tools because
 //! somebody searched, never let one caller go on with what another started, and never wait without end.
 
+mod access;
 mod backend;
 mod caller;
 mod context;
@@ -27,6 +28,7 @@ mod mode;
 mod outcome;
 mod pages;
 mod parked;
+mod pattern;
 mod rounds;
 mod search;
 mod state;
@@ -37,6 +39,7 @@ mod tool;
 mod validators;
 mod watch;
 
+pub use access::{Access, AccessRule, CallerFilter};
 pub use backend::{
     Backend, BackendError, CallRequest, Change, CompletionOf, CompletionRequest, Features,
     Identity, PromptRequest, ReadRequest,

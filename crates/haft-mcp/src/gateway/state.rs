@@ -69,7 +69,7 @@ impl Bound {
         name: &str,
         arguments: &Map<String, Value>,
     ) -> Self {
-        let all = json!([caller.id(), subset, method, name, arguments]);
+        let all = json!([caller.principal(), subset, method, name, arguments]);
         Self(canonical_json(&all))
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::access::Names;
+use super::pattern::{covers_below, may_match_below};
 use super::tool::ListedTool;
 
-/// Some servers and some tools. An empty subset is everything.
+/// Some servers and some tools. An empty subset is everything. In the names of tools `*` stands for any text.
 ///
 /// ```
 /// use haft_mcp::gateway::{ListedTool, Subset};
@@ -30,15 +32,14 @@ impl Subset {
         self
     }
 
-    /// With the tool of this exposed name; a `*` at the end stands for anything.
+    /// With the tools whose exposed name fits this pattern.
     #[must_use]
     pub fn with_tool(mut self, name: impl Into<String>) -> Self {
         self.tools.insert(name.into());
         self
     }
 
-    /// Without the tool of this exposed name, whatever else is said; a `*` at the end stands for
-    /// anything.
+    /// Without the tools whose exposed name fits this pattern, whatever else is included.
     #[must_use]
     pub fn without(mut self, name: impl Into<String>) -> Self {
         self.without.insert(name.into());
@@ -55,32 +56,24 @@ impl Subset {
     /// assert!(!part.may_contain_server("mail"));
     /// ```
     pub fn may_contain_server(&self, label: &str) -> bool {
-        if self.servers.is_empty() && self.tools.is_empty() {
-            return true;
-        }
         let prefix = format!("{label}__");
-        let fits = |pattern: &String| match pattern.strip_suffix('*') {
-            Some(start) => start.starts_with(&prefix) || prefix.starts_with(start),
-            None => pattern.starts_with(&prefix),
+        let is_all = self.servers.is_empty() && self.tools.is_empty();
+        let is_named = || {
+            let mut tools = self.tools.iter();
+            self.servers.contains(label) || tools.any(|it| may_match_below(it, &prefix))
         };
-        self.servers.contains(label) || self.tools.iter().any(fits)
+        let is_excluded = || self.without.iter().any(|it| covers_below(it, &prefix));
+        (is_all || is_named()) && !is_excluded()
     }
 
     /// Whether the tool belongs to it.
     pub fn contains(&self, tool: &ListedTool) -> bool {
-        let named = |names: &BTreeSet<String>| names.iter().any(|it| fits(it, &tool.name));
-        let all = self.servers.is_empty() && self.tools.is_empty();
-        let of_server = || {
-            let server = tool.server.as_ref();
-            server.is_some_and(|server| self.servers.contains(server))
-        };
-        (all || of_server() || named(&self.tools)) && !named(&self.without)
+        self.contains_names(tool.server.as_deref(), &Names::of_tool(tool))
     }
-}
 
-fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start),
-        None => pattern == name,
+    pub(super) fn contains_names(&self, server: Option<&str>, names: &Names<'_>) -> bool {
+        let is_all = self.servers.is_empty() && self.tools.is_empty();
+        let is_of_server = || server.is_some_and(|server| self.servers.contains(server));
+        (is_all || is_of_server() || names.fit(&self.tools)) && !names.fit(&self.without)
     }
 }

@@ -35,6 +35,9 @@ pub struct Key {
     pub name: String,
     /// Whose responses, conversations and files it opens.
     pub tenant: String,
+    /// What its holder is, for rules and endpoints that name roles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
     /// The SHA-256 of the key, in hexadecimal digits.
     sha256: KeyHash,
     /// Its last characters, to recognise it by.
@@ -129,6 +132,8 @@ pub struct NewKey {
     pub name: String,
     /// Whose it is: up to 64 letters, digits and `.`, `_`, `-`.
     pub tenant: String,
+    /// What its holder is, for rules and endpoints that name roles; each as a tenant may be called.
+    pub roles: Vec<String>,
     /// How long it works; nothing said means until it is revoked.
     pub lifetime: Option<Duration>,
     /// What it may ask for.
@@ -146,6 +151,7 @@ impl NewKey {
         Self {
             name: name.into(),
             tenant: Owner::default().to_string(),
+            roles: Vec::new(),
             lifetime: None,
             limits: KeyLimits::default(),
         }
@@ -162,7 +168,12 @@ impl NewKey {
         if !is_tenant(&self.tenant) {
             return Err(KeysError::Tenant);
         }
-        Ok(())
+        match self.roles.iter().find(|role| !is_tenant(role)) {
+            Some(role) => Err(KeysError::Role {
+                role: haft_core::cut(role),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Makes the key. The secret is nowhere but in what is given back.
@@ -178,6 +189,7 @@ impl NewKey {
             id: format!("{ID_PREFIX}{}", hex(&id)),
             name: self.name,
             tenant: self.tenant,
+            roles: distinct(self.roles),
             sha256: KeyHash::of(secret.expose()),
             ends_with: secret.0[secret.0.len() - SHOWN_CHARS..].to_owned(),
             created_at: now,
@@ -189,7 +201,14 @@ impl NewKey {
     }
 }
 
-/// Whether a tenant can be called so.
+/// The roles in alphabetical order, each once.
+fn distinct(mut roles: Vec<String>) -> Vec<String> {
+    roles.sort_unstable();
+    roles.dedup();
+    roles
+}
+
+/// Whether a tenant or a role can be called so.
 pub(super) fn is_tenant(name: &str) -> bool {
     (1..=MAX_NAME_CHARS).contains(&name.len())
         && name.starts_with(|first: char| first.is_ascii_alphanumeric())

@@ -101,6 +101,9 @@ impl KeyFile {
             if !is_tenant(&key.tenant) {
                 return Err(self.damaged(&format!("the tenant of `{}` has no name", key.id)));
             }
+            if !key.roles.iter().all(|role| is_tenant(role)) {
+                return Err(self.damaged(&format!("a role of `{}` has no valid name", key.id)));
+            }
         }
         Ok(Some(written.keys))
     }
@@ -277,6 +280,15 @@ pub enum KeysError {
          digit first"
     )]
     Tenant,
+    /// A role cannot be called so.
+    #[error(
+        "`{role}` is no name for a role: use 1 to 64 letters, digits, `.`, `_` and `-`, a letter or a \
+         digit first"
+    )]
+    Role {
+        /// As given, shortened.
+        role: String,
+    },
     /// Another key that works is called so.
     #[error("the key `{id}` is called `{name}` already: revoke it first, or choose another name")]
     NameTaken {

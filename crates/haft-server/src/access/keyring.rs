@@ -100,6 +100,19 @@ impl Pass {
         &self.0.id
     }
 
+    /// The name of the key, where one was sent.
+    pub(crate) fn key_name(&self) -> Option<&str> {
+        match &self.0.key {
+            Some(key) => Some(&key.name),
+            None => self.0.hash.map(|_| self.0.id.as_str()),
+        }
+    }
+
+    /// The roles of the key.
+    pub(crate) fn roles(&self) -> &[String] {
+        self.0.key.as_ref().map_or(&[], |key| &key.roles)
+    }
+
     /// Counts a request for a model's work. None where requests are not counted.
     pub(crate) fn count(&self) -> Option<RateReport> {
         self.0.meter.count(self.0.limits)
@@ -231,6 +244,22 @@ impl Keyring {
 
     fn known(&self) -> Arc<Known> {
         Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The keys of the file that are valid now; none where the file cannot be read.
+    pub(crate) fn active_keys(&self) -> Option<Vec<Key>> {
+        let now = now();
+        match &*self.known() {
+            Known::NoFile => Some(Vec::new()),
+            Known::Keys { holders, .. } => {
+                let keys = holders.values().filter_map(|holder| holder.key.clone());
+                Some(
+                    keys.filter(|key| key.state(now) == KeyState::Active)
+                        .collect(),
+                )
+            }
+            Known::Unusable { .. } => None,
+        }
     }
 
     /// Who comes with this key, or without one.

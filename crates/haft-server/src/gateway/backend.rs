@@ -9,8 +9,8 @@ use haft_catalog::Catalog;
 use haft_core::{Owner, OwnersTool, ToolKind, ToolObject};
 use haft_engine::LoopOptions;
 use haft_mcp::gateway::{
-    Backend, BackendError, CacheHints, CallContext, CallOutcome, CallRequest, Caller, Change,
-    Identity, ListedTool, Reply, ToolList,
+    Access, Backend, BackendError, CacheHints, CallContext, CallOutcome, CallRequest, Caller,
+    Change, Identity, ListedTool, Reply, ToolList,
 };
 use haft_mcp::{Pool, Server, ServerStatus, ServerTools};
 use tokio::sync::broadcast;
@@ -46,6 +46,9 @@ pub struct CatalogBackend {
     servers: ServerFilter,
     /// Servers that are configured and cannot be used.
     pub(super) unusable: Vec<ServerStatus>,
+    /// What of all that is offered, and to whom.
+    pub(super) access: Access,
+    pub(super) instructions: Option<String>,
     changes: broadcast::Sender<Change>,
     /// What was made of each server's last list.
     made: Mutex<HashMap<String, Made>>,
@@ -76,16 +79,27 @@ impl CatalogBackend {
             limits,
             servers,
             unusable: Vec::new(),
+            access: Access::default(),
+            instructions: None,
             changes,
             made: Mutex::default(),
         }
     }
 
-    /// The servers that this gateway uses, in the order of the pool.
-    pub(super) fn selected(&self) -> Vec<Arc<Server>> {
+    /// The servers that this gateway uses for a caller, in the order of the pool. The others are not started for it.
+    pub(super) fn selected(&self, caller: &Caller) -> Vec<Arc<Server>> {
         let mut servers = self.pool.servers();
-        servers.retain(|server| self.servers.admits(server.label().as_str()));
+        servers.retain(|server| self.admits_server(caller, server.label().as_str()));
         servers
+    }
+
+    fn admits_server(&self, caller: &Caller, label: &str) -> bool {
+        self.servers.admits(label) && self.access.admits_server(caller, label)
+    }
+
+    /// What is offered, and to whom.
+    pub(super) fn access(&self) -> &Access {
+        &self.access
     }
 
     /// The tools that run here, as this caller may see them.
@@ -105,7 +119,8 @@ impl CatalogBackend {
             };
             seen.map(|tool| native_entry(&tool))
         });
-        tools.collect()
+        let admitted = tools.filter(|entry| self.access.admits(caller, &entry.listed));
+        admitted.collect()
     }
 
     /// The tools of one server as its list has them.
@@ -136,12 +151,13 @@ impl CatalogBackend {
         let own = self.own(caller).into_iter();
         let own = own.into_iter().find(|entry| entry.listed.name == name);
         own.or_else(|| {
-            self.selected().iter().find_map(|server| {
+            let entry = self.selected(caller).iter().find_map(|server| {
                 let tools = server.known_tools()?;
                 let entries = self.of_server(server, &tools);
                 let found = entries.iter().find(|entry| entry.listed.name == name);
                 found.cloned()
-            })
+            });
+            entry.filter(|entry| self.access.admits(caller, &entry.listed))
         })
     }
 }
@@ -185,12 +201,13 @@ impl Backend for CatalogBackend {
     fn identity(&self) -> Identity {
         Identity {
             title: Some("haft".into()),
+            instructions: self.instructions.clone(),
             ..Identity::new("haft", env!("CARGO_PKG_VERSION"))
         }
     }
 
     async fn tools(&self, caller: &Caller) -> Result<Arc<ToolList>, BackendError> {
-        let servers = self.selected();
+        let servers = self.selected(caller);
         let lists = join_all(servers.iter().map(in_time)).await;
         let mut hints = CacheHints {
             ttl: OWN_TTL,
@@ -209,7 +226,9 @@ impl Backend for CatalogBackend {
                 ttl: list.ttl,
                 public: list.is_public,
             });
-            for entry in self.of_server(server, &list).iter() {
+            let entries = self.of_server(server, &list);
+            let admitted = |entry: &&Entry| self.access.admits(caller, &entry.listed);
+            for entry in entries.iter().filter(admitted) {
                 // A name that two have is the first one's; only a hash could be that of two.
                 if names.insert(entry.listed.name.clone()) {
                     tools.push(Arc::clone(&entry.listed));
@@ -240,11 +259,11 @@ impl Backend for CatalogBackend {
         outcome.map(Reply::Complete)
     }
 
-    fn servers(&self, _caller: &Caller) -> Vec<ServerStatus> {
-        let servers = self.selected();
+    fn servers(&self, caller: &Caller) -> Vec<ServerStatus> {
+        let servers = self.selected(caller);
         let known = servers.iter().map(|server| server.status());
         let unusable = self.unusable.iter();
-        let unusable = unusable.filter(|it| self.servers.admits(&it.label));
+        let unusable = unusable.filter(|it| self.admits_server(caller, &it.label));
         known.chain(unusable.cloned()).collect()
     }
 

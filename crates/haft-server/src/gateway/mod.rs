@@ -1,11 +1,12 @@
 //! haft as an MCP server: the tools of a catalogue and of MCP servers, behind one gateway.
 //!
-//! What comes in: a catalogue, a pool of servers, and what of them is offered. What goes out: a
-//! [`Gateway`] for standard input and output, or the route `/mcp` of a [`Server`](crate::Server), where
-//! clients are let in like those of the API and are the tenants of their keys. Results of servers are passed
-//! on as they are; haft's own tools are called the way that every call goes.
+//! What comes in: a catalogue, a pool of servers, and what of them is offered to whom. What goes out: a
+//! [`Gateway`] for standard input and output, or the routes `/mcp` and `/mcp/NAME` of a
+//! [`Server`](crate::Server), where clients send the API keys of the server and are the tenants of these keys.
+//! Results of servers are passed on unchanged; haft's own tools are called the way that every call goes.
 
 mod backend;
+mod endpoints;
 mod entry;
 mod filter;
 mod mounted;
@@ -18,29 +19,36 @@ use std::sync::Arc;
 use haft_catalog::Catalog;
 use haft_engine::LoopOptions;
 use haft_hydrate::JsonSchemaFactory;
-use haft_mcp::gateway::{Gateway, GatewayError, Mode, Subset};
+use haft_mcp::gateway::{Access, AccessRule, CallerFilter, Gateway, GatewayError, Mode, Subset};
 use haft_mcp::{Pool, ServerStatus};
 
 pub use self::backend::{CatalogBackend, Sight};
+pub(crate) use self::endpoints::Endpoints;
+pub use self::endpoints::is_endpoint_name;
 pub use self::filter::ServerFilter;
 pub(crate) use self::mounted::Mounted;
 
-/// The name of the part that is offered, where not everything is.
-const PART: &str = "offered";
-
-/// What a gateway offers, and how.
+/// What a gateway offers, how, and to whom.
 ///
 /// ```
-/// use haft_mcp::gateway::Mode;
+/// use haft_mcp::gateway::{AccessRule, CallerFilter, Mode, Subset};
 /// use haft_server::GatewayOptions;
-/// let options = GatewayOptions { mode: Mode::Facade, ..GatewayOptions::default() };
-/// assert!(options.subset.is_none());
+///
+/// let support = GatewayOptions {
+///     mode: Mode::Facade,
+///     subset: Some(Subset::default().with_server("tracker")),
+///     callers: CallerFilter::default().with_role("support"),
+///     rules: vec![AccessRule::default().denying("*__delete*")],
+///     ..GatewayOptions::default()
+/// };
+/// assert!(support.instructions.is_none());
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct GatewayOptions {
     /// What clients see.
     pub mode: Mode,
-    /// The part of all tools that is there; everything where none is given.
+    /// The part of all tools that is offered; everything where none is given. MCP servers without any tool in it
+    /// are not started.
     pub subset: Option<Subset>,
     /// The servers that are there; by default all that can have tools of `subset`. The others are neither
     /// started nor asked.
@@ -48,6 +56,13 @@ pub struct GatewayOptions {
     /// Servers of the configuration that are not in the pool, because their settings cannot be used. Clients
     /// are told that they are unavailable.
     pub unusable: Vec<ServerStatus>,
+    /// Who may use it over HTTP: everybody with a key where nobody is named.
+    pub callers: CallerFilter,
+    /// What single callers may use of the subset: the first rule that is for a caller decides, and without one the
+    /// whole subset is allowed. What a rule hides cannot be called either.
+    pub rules: Vec<AccessRule>,
+    /// What a model should know about these tools as a whole.
+    pub instructions: Option<String>,
 }
 
 impl GatewayOptions {
@@ -58,11 +73,16 @@ impl GatewayOptions {
             Some(subset) => self.servers.clone().within(subset.clone()),
         }
     }
+
+    fn access(&self) -> Access {
+        Access::new(self.subset.clone(), self.rules.clone())
+    }
 }
 
 /// A gateway in front of a catalogue and MCP servers.
 ///
-/// It must be made within a tokio runtime: it hears of the servers' changes from then on.
+/// It must be built within a tokio runtime: it listens for changes of the servers from then on. Who may reach it is
+/// up to the caller of this function; `callers` of the options is for the routes of a [`Server`](crate::Server).
 pub fn gateway(
     catalog: Catalog,
     pool: Pool,
@@ -70,14 +90,13 @@ pub fn gateway(
     limits: LoopOptions,
     options: GatewayOptions,
 ) -> Result<Gateway<CatalogBackend>, GatewayError> {
-    let servers = options.selected_servers();
+    let (servers, access) = (options.selected_servers(), options.access());
     let mut backend = CatalogBackend::new(catalog, pool, sight, limits, servers);
+    backend.access = access;
+    backend.instructions = options.instructions;
     backend.unusable = options.unusable;
-    let builder = Gateway::builder(backend)
+    Gateway::builder(backend)
         .mode(options.mode)
-        .validator(Arc::new(JsonSchemaFactory));
-    match options.subset {
-        None => builder.build(),
-        Some(subset) => builder.subset(PART, subset).build()?.narrowed(PART),
-    }
+        .validator(Arc::new(JsonSchemaFactory))
+        .build()
 }

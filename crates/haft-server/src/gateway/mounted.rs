@@ -1,9 +1,8 @@
-//! The gateway as a part of the server: `/mcp`, behind the same door as the API.
+//! A gateway as a route of the server, behind the same checks as the API.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -11,18 +10,14 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::MethodRouter;
 use haft_core::Cancel;
-use haft_mcp::gateway::{Caller as GatewayCaller, Gateway, HttpOptions};
+use haft_mcp::gateway::{Caller as GatewayCaller, CallerFilter, Gateway, HttpOptions};
 
 use super::CatalogBackend;
 use crate::app::{App, Caller};
-use crate::http::Route;
 
-/// How long the body of a request may take, and how large it may be.
+/// How long reading the body of a request may take, and how large it may be.
 const BODY_WAIT: Duration = Duration::from_mins(2);
 const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
-
-/// Where it is.
-const PATH: &str = "/mcp";
 
 /// A gateway and its route.
 pub(crate) struct Mounted {
@@ -32,26 +27,20 @@ pub(crate) struct Mounted {
 
 impl Mounted {
     pub(crate) fn new(gateway: Gateway<CatalogBackend>) -> Self {
-        // The envelope of the API has looked at both, and knows when a name of this machine is asked for.
+        // The envelope of the API has checked `Host` and `Origin`.
         let options = HttpOptions::default().checked_before();
-        let route = gateway
-            .http(options)
-            .layer(middleware::from_fn(name_caller));
+        let route = gateway.http(options).layer(middleware::from_fn(read_body));
         Self { gateway, route }
     }
 
-    /// The routes with this one.
-    pub(crate) fn added_to(&self, router: Router<Arc<App>>) -> Router<Arc<App>> {
-        router.route(PATH, self.route.clone())
+    /// The route. Requests must bring a [`GatewayCaller`] in their extensions.
+    pub(super) fn route(&self) -> MethodRouter<Arc<App>> {
+        self.route.clone()
     }
 
-    /// What there is to ask for.
-    pub(crate) fn routes() -> impl Iterator<Item = Route> {
-        let route = |method| Route {
-            method,
-            path: PATH.to_owned(),
-        };
-        ["POST", "GET", "DELETE"].into_iter().map(route)
+    /// The callers that the rules of the gateway name.
+    pub(super) fn rule_callers(&self) -> impl Iterator<Item = &CallerFilter> {
+        self.gateway.backend().access().rule_callers()
     }
 
     /// Ends its streams and sessions when nothing new is to begin: they would have no end of their own.
@@ -64,19 +53,30 @@ impl Mounted {
     }
 }
 
-/// Tells the gateway who asks, as the envelope has found out: the tenant of the key. Whoever sends takes no
-/// longer over it than at the API.
-async fn name_caller(request: Request, next: Next) -> Response {
-    let (mut parts, body) = request.into_parts();
-    if let Some(caller) = parts.extensions.get::<Caller>() {
-        let caller = GatewayCaller::new(caller.owner.as_str());
-        parts.extensions.insert(caller);
+/// The caller as the gateway knows it: the tenant of the key, the key and its roles.
+pub(super) fn gateway_caller(caller: &Caller) -> GatewayCaller {
+    let pass = &caller.pass;
+    let known = GatewayCaller::new(caller.owner.as_str()).with_roles(pass.roles().iter().cloned());
+    match pass.key_name() {
+        Some(name) => known.with_key(pass.key_id(), name),
+        None => known,
     }
+}
+
+/// Reads the body within the limits of the API.
+async fn read_body(request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
     let read = tokio::time::timeout(BODY_WAIT, to_bytes(body, MAX_BODY_BYTES)).await;
-    let refused = match read {
+    let rejected = match read {
         Ok(Ok(body)) => return next.run(Request::from_parts(parts, Body::from(body))).await,
-        Ok(Err(_)) => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
-        Err(_) => (StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
+        Ok(Err(_)) => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "request body too large (limit 4 MiB)",
+        ),
+        Err(_) => (
+            StatusCode::REQUEST_TIMEOUT,
+            "timed out reading the request body after 120s",
+        ),
     };
-    refused.into_response()
+    rejected.into_response()
 }

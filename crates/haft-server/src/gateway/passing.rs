@@ -11,6 +11,7 @@ use haft_mcp::{Answer, Asker, Question, QuestionKind, Takes};
 /// Asks the client of one call.
 pub(super) struct AskCaller {
     context: CallContext,
+    principal: String,
     /// What the client was not asked, and why.
     unasked: Mutex<Vec<String>>,
 }
@@ -18,6 +19,7 @@ pub(super) struct AskCaller {
 impl AskCaller {
     pub(super) fn new(context: CallContext) -> Self {
         Self {
+            principal: context.caller().principal(),
             context,
             unasked: Mutex::default(),
         }
@@ -55,7 +57,7 @@ impl Asker for AskCaller {
     }
 
     fn caller(&self) -> Option<&str> {
-        Some(self.context.caller().id())
+        Some(&self.principal)
     }
 
     fn takes(&self) -> Takes {

@@ -102,10 +102,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     } else {
         Router::new()
     };
-    let mut api = paths().into_router();
-    if let Some(gateway) = &app.gateway {
-        api = gateway.added_to(api);
-    }
+    let api = app.endpoints.added_to(paths().into_router());
     api.fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(&app), envelope))

@@ -64,7 +64,7 @@ impl Stage {
                 mcp: servers(),
                 mcp_hosts: haft_mcp::HostRules::default(),
                 content_hosts: haft_mcp::HostRules::default(),
-                gateway: None,
+                endpoints: crate::gateway::Endpoints::default(),
                 store: Arc::new(MemoryStore::new()),
                 keyring: Keyring::open(None, None, KeyLimits::default()).unwrap(),
                 line: RunLine::new(1, 0, Duration::ZERO),
