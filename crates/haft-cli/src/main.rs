@@ -50,6 +50,11 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 const MISTAKEN: u8 = 2;
 
 fn main() -> ExitCode {
+    // There is one supervisor for each running MCP server, so it skips everything that costs memory.
+    #[cfg(unix)]
+    if let Some(arguments) = mcp::supervisor_arguments(std::env::args_os()) {
+        return mcp::run_supervisor(&arguments);
+    }
     Color::of_arguments(std::env::args_os()).apply();
     let Arguments { command, color } =
         Arguments::try_parse().unwrap_or_else(|error| arguments::refuse(error));

@@ -21,6 +21,8 @@ use std::error::Error;
 use std::process::ExitCode;
 
 pub(crate) use self::servers::{connect_options, pool_of};
+#[cfg(unix)]
+pub(crate) use self::supervise::{run_supervisor, supervisor_arguments};
 use crate::arguments::McpCommand;
 #[cfg(not(unix))]
 use crate::failure::Failure;
@@ -36,7 +38,7 @@ pub(crate) async fn perform(command: McpCommand) -> Result<ExitCode, Box<dyn Err
         McpCommand::Login(arguments) => login::login(arguments).await,
         McpCommand::Serve(arguments) => Box::pin(serve::serve(arguments)).await,
         #[cfg(unix)]
-        McpCommand::Supervise(arguments) => supervise::supervise(arguments).await,
+        McpCommand::Supervise(arguments) => supervise::supervise(&arguments).await,
         #[cfg(not(unix))]
         McpCommand::Supervise(_) => Err(Failure::new("this system has no supervisor").into()),
     }

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process};
+use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal as Caught, SignalKind, signal};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -39,8 +40,37 @@ const GLANCE: Duration = Duration::from_millis(20);
 const NOT_FOUND: u8 = 127;
 const NOT_RUN: u8 = 126;
 
+/// Reads the command line that haft starts a supervisor with. It does what the parser of the other commands
+/// does, whose description of all commands alone takes half a megabyte. `None` for any other command line,
+/// and for one with a mistake, which that parser reports.
+pub(crate) fn supervisor_arguments(
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Option<SuperviseArguments> {
+    let mut arguments = arguments.into_iter().skip(1);
+    for expected in ["mcp", "supervise", "--parent"] {
+        arguments.next().filter(|it| it == expected)?;
+    }
+    let parent = arguments.next()?.to_str()?.parse().ok()?;
+    arguments.next().filter(|it| it == "--")?;
+    let command: Vec<OsString> = arguments.collect();
+    (!command.is_empty()).then_some(SuperviseArguments { parent, command })
+}
+
+/// Supervises in a process that has done nothing else.
+pub(crate) fn run_supervisor(arguments: &SuperviseArguments) -> ExitCode {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let result = match runtime {
+        Ok(runtime) => runtime.block_on(supervise(arguments)),
+        Err(error) => Err(error.into()),
+    };
+    result.unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "haft: {error}");
+        ExitCode::FAILURE
+    })
+}
+
 /// Starts the program, and ends with its code.
-pub(super) async fn supervise(arguments: SuperviseArguments) -> Result<ExitCode, Box<dyn Error>> {
+pub(super) async fn supervise(arguments: &SuperviseArguments) -> Result<ExitCode, Box<dyn Error>> {
     let mut signals = Signals::listen()?;
     let parent = i32::try_from(arguments.parent).ok().and_then(Pid::from_raw);
     let is_orphan = || rustix::process::getppid() != parent;

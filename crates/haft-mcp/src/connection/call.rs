@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::handler::capabilities;
 use super::request::{Waits, later};
 use super::rounds::Rounds;
+use super::tasks::Task;
 use super::{Connection, LOGINS};
 use crate::error::{Cause, Era, McpError, Phase};
 use crate::outcome::ToolOutcome;
@@ -78,7 +79,7 @@ impl Connection {
         }
         let takes = asker.map_or(Takes::NOTHING, Asker::takes);
         let mut meta = meta.unwrap_or_default();
-        meta.set_client_capabilities(capabilities(takes));
+        meta.set_client_capabilities(capabilities(takes, self.settings.tasks));
         Some(meta)
     }
 
@@ -171,7 +172,7 @@ impl Connection {
             if matches!(result, Ok(_) | Err(Cause::Protocol { .. })) {
                 call.answered();
             }
-            let result = result?.0;
+            let mut result = result?.0;
             match result.get("resultType").and_then(Value::as_str) {
                 Some("input_required") => {
                     let next = tokio::select! {
@@ -183,20 +184,26 @@ impl Connection {
                     params.request_state = next.state;
                     waits.until = later(waits.until, next.asked);
                 }
-                Some("task") => {
-                    return Err(Cause::Unexpected(
-                        "the server answers with a task, which it was not allowed to".into(),
-                    ));
-                }
-                _ => {
-                    let mut outcome = ToolOutcome::read(result);
-                    let promised = options.output_schema.as_ref();
-                    if let Some(problem) = self.outputs.complaint(name, promised, &outcome) {
-                        outcome.note_misfit(problem, self.settings.strict_output(name));
+                kind => {
+                    if kind == Some("task") {
+                        let task = Task::new(self.line(), &result, self.settings.tasks)?;
+                        let on_progress = options.on_progress.take();
+                        result = task
+                            .result(result, &mut waits, &mut rounds, on_progress)
+                            .await?;
                     }
-                    return Ok(outcome);
+                    return Ok(self.outcome(name, result, options.output_schema.as_ref()));
                 }
             }
         }
+    }
+
+    /// Reads a result and compares it with what the tool promised.
+    fn outcome(&self, name: &str, result: Value, promised: Option<&Arc<Value>>) -> ToolOutcome {
+        let mut outcome = ToolOutcome::read(result);
+        if let Some(problem) = self.outputs.complaint(name, promised, &outcome) {
+            outcome.note_misfit(problem, self.settings.strict_output(name));
+        }
+        outcome
     }
 }

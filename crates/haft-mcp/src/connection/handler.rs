@@ -8,8 +8,8 @@ use rmcp::ErrorData;
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitationCapability,
-    ErrorCode, FormElicitationCapability, Implementation, ListRootsResult, ProtocolVersion,
-    UrlElicitationCapability,
+    ErrorCode, FormElicitationCapability, Implementation, JsonObject, ListRootsResult,
+    ProtocolVersion, TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
 use rmcp::service::{RequestContext, RoleClient};
 use serde_json::Value;
@@ -27,15 +27,19 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// `legacy`: the version that a handshake offers.
-    pub(super) fn new(name: &str, version: &str, legacy: ProtocolVersion, desk: Arc<Desk>) -> Self {
-        let identity = Implementation::new(name, version);
+    /// `legacy`: the version that a handshake offers; `tasks`: whether calls may be answered with tasks.
+    pub(super) fn new(
+        identity: Implementation,
+        legacy: ProtocolVersion,
+        desk: Arc<Desk>,
+        tasks: bool,
+    ) -> Self {
         let takes = if desk.is_open() {
             Takes::ALL
         } else {
             Takes::NOTHING
         };
-        let config = ClientConfig::new(capabilities(takes), identity);
+        let config = ClientConfig::new(capabilities(takes, tasks), identity);
         Self {
             config: config.with_protocol_version(legacy),
             desk,
@@ -43,9 +47,13 @@ impl Client {
     }
 }
 
-/// What a client declares that can answer these questions.
-pub(super) fn capabilities(takes: Takes) -> ClientCapabilities {
+/// What a client declares that can answer these questions, and poll tasks or not.
+pub(super) fn capabilities(takes: Takes, tasks: bool) -> ClientCapabilities {
     let mut capabilities = ClientCapabilities::default();
+    if tasks {
+        let tasks = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        capabilities.extensions = Some([tasks].into());
+    }
     if takes == Takes::NOTHING {
         return capabilities;
     }

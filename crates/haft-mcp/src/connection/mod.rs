@@ -11,6 +11,7 @@ mod outputs;
 mod parties;
 mod request;
 mod rounds;
+mod tasks;
 
 use std::fmt;
 use std::sync::Arc;

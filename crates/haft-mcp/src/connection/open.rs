@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ErrorCode, ProtocolVersion};
+use rmcp::model::{ErrorCode, Implementation, ProtocolVersion};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle,
 };
@@ -320,7 +320,8 @@ impl<'a> Opening<'a> {
             Mode::Legacy => ClientLifecycleMode::Initialize,
         };
         let desk = Arc::clone(&self.desk);
-        let client = Client::new(&self.options.name, &self.options.version, legacy, desk);
+        let identity = Implementation::new(&self.options.name, &self.options.version);
+        let client = Client::new(identity, legacy, desk, self.settings.tasks);
         serve_client_with_lifecycle(client, transport, lifecycle)
             .await
             .map_err(|error| Failed::Opening(Box::new(error)))

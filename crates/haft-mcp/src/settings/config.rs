@@ -36,6 +36,7 @@ pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// ```
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct ServerConfig {
     /// The program of a server that runs as a child process.
     pub command: Option<String>,
@@ -78,6 +79,12 @@ pub struct ServerConfig {
     #[serde(deserialize_with = "seconds")]
     #[schemars(with = "Option<f64>")]
     pub call_timeout: Option<Duration>,
+    /// How many calls may be in flight at the same time; further ones wait. 8 for a program, 16 for an address if not
+    /// set.
+    pub max_concurrent_calls: Option<usize>,
+    /// Whether the server may answer a call with a task of the extension `io.modelcontextprotocol/tasks`, whose result
+    /// is polled within `call_timeout`.
+    pub tasks: bool,
     /// The raw names of the only tools that are used.
     pub allow: Option<Vec<String>>,
     /// The raw names of tools that are not used. It wins over `allow`.
@@ -192,7 +199,13 @@ impl ServerConfig {
                 });
             }
         };
+        if self.max_concurrent_calls == Some(0) {
+            let reason = "0 would allow no call: write 1 or more";
+            return Err(invalid(&label, "max_concurrent_calls", reason));
+        }
         let mut settings = ServerSettings::new(label, transport);
+        settings.limits.concurrent_calls = self.max_concurrent_calls;
+        settings.tasks = self.tasks;
         settings.description = self.description;
         settings.timeouts.connect = self.connect_timeout.unwrap_or(settings.timeouts.connect);
         settings.timeouts.idle = self.idle_timeout.unwrap_or(settings.timeouts.idle);
@@ -378,6 +391,7 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::TransportKind;
 
     fn resolve(text: &str) -> Result<ServerSettings, String> {
         let config: ServerConfig = toml::from_str(text).map_err(|error| error.to_string())?;
@@ -405,6 +419,24 @@ mod tests {
             settings.tools["a.b"].no_schema_mode,
             Some(NoSchemaMode::ReadOnly)
         );
+    }
+
+    #[test]
+    fn the_number_of_concurrent_calls_is_a_setting_of_at_least_one() {
+        let settings = resolve("command = 'x'\nmax_concurrent_calls = 3").unwrap();
+        assert_eq!(settings.limits.concurrent_calls(TransportKind::Stdio), 3);
+        for (transport, kind, calls) in [
+            ("command = 'x'", TransportKind::Stdio, 8),
+            ("url = 'https://x.example/mcp'", TransportKind::Http, 16),
+        ] {
+            let settings = resolve(transport).unwrap();
+            assert_eq!(settings.limits.concurrent_calls(kind), calls);
+        }
+        let error = resolve("command = 'x'\nmax_concurrent_calls = 0").unwrap_err();
+        let expected =
+            "`max_concurrent_calls` of server `it`: 0 would allow no call: write 1 or more";
+        assert_eq!(error, expected);
+        assert!(resolve("command = 'x'\nmax_concurrent_calls = -1").is_err());
     }
 
     #[test]

@@ -33,6 +33,7 @@ use crate::secret::{Redactor, Secret};
 /// # Ok::<(), haft_core::NameError>(())
 /// ```
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct ServerSettings {
     /// What it is called.
     pub label: Label,
@@ -50,6 +51,8 @@ pub struct ServerSettings {
     pub warm: bool,
     /// After how long without a call it is stopped; never if not set.
     pub idle_shutdown: Option<std::time::Duration>,
+    /// Whether it may answer a call with a task, whose result is polled.
+    pub tasks: bool,
     /// The raw names of the only tools that are used; all if not set.
     pub allow: Option<Vec<String>>,
     /// The raw names of tools that are not used. It wins over `allow`.
@@ -252,6 +255,7 @@ impl ServerSettings {
             trusted: false,
             warm: false,
             idle_shutdown: None,
+            tasks: false,
             allow: None,
             deny: Vec::new(),
             approve: Approve::default(),

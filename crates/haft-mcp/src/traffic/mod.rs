@@ -134,7 +134,10 @@ impl Traffic {
                     ClientRequest::DiscoverRequest(_) => Method::Discover,
                     ClientRequest::InitializeRequest(_) => Method::Initialize,
                     ClientRequest::ListToolsRequest(_) => Method::List,
-                    ClientRequest::CallToolRequest(_) => Method::Call,
+                    // A task is polled in the place of the call that it answers.
+                    ClientRequest::CallToolRequest(_)
+                    | ClientRequest::GetTaskRequest(_)
+                    | ClientRequest::UpdateTaskRequest(_) => Method::Call,
                     ClientRequest::SubscriptionsListenRequest(_) => Method::Listen,
                     _ => Method::Other,
                 };

@@ -23,6 +23,10 @@ mod processes;
 mod questions;
 mod rights;
 mod sse;
+mod task_calls;
+#[path = "../fake/tasks.rs"]
+#[allow(unreachable_pub)]
+mod tasks;
 mod web;
 #[path = "../fake/words.rs"]
 #[allow(unreachable_pub)]

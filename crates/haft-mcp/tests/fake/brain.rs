@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::asking::rounds;
+use super::tasks::Tasks;
 use super::words::{answer, first_line, malformed, mirrors, refuse, say, text, tool};
 
 /// Where messages go, one at a time.
@@ -34,6 +35,7 @@ struct State {
     calls: usize,
     initialized: Value,
     replies: Vec<Value>,
+    tasks: Tasks,
 }
 
 impl Brain {
@@ -96,6 +98,9 @@ impl Brain {
                 self.register_late(sink);
             }
             "notifications/cancelled" => self.state().cancelled.push(params["requestId"].clone()),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => {
+                self.state().tasks.hear(method, &id, params, sink);
+            }
             "" => self.state().replies.push(message.clone()),
             "notifications/initialized" => self.register_late(sink),
             _ if id.is_null() => {}
@@ -449,6 +454,11 @@ impl Brain {
             "stderr" => {
                 eprintln!("{}", "y".repeat(usize::try_from(number("bytes")).unwrap()));
                 text(sink, id, "complained");
+            }
+            "task" => self.state().tasks.start(id, params, sink),
+            "cancelled_tasks" => {
+                let cancelled = self.state().tasks.cancelled();
+                text(sink, id, &cancelled.to_string());
             }
             "calls" => text(sink, id, &self.state().calls.to_string()),
             "pages" => text(sink, id, &self.state().pages.to_string()),

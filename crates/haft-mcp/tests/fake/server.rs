@@ -9,6 +9,7 @@
 
 mod asking;
 mod brain;
+mod tasks;
 mod words;
 
 use std::io::{BufRead, Write};
