@@ -23,6 +23,8 @@ mod pool;
 mod process;
 mod question;
 mod render;
+mod schema_repair;
+mod schema_text;
 mod secret;
 mod settings;
 mod sse;

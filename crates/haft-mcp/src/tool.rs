@@ -1,19 +1,18 @@
-//! A server's tool, in haft's words.
+//! The definition of a server's tool.
 //!
-//! Tools are read one by one from what the server wrote. What is harmless and wrong is left out with a
-//! note; a tool that cannot be used is left out alone.
+//! Tools are read one by one. Harmless mistakes are repaired with a diagnostic; a tool that cannot be used
+//! is left out alone, with a diagnostic.
 
 use std::fmt;
 use std::sync::Arc;
 
 use haft_core::{NoSchemaMode, cut};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::header::check_header_annotations;
-use crate::text::{is_hidden, visible};
-
-/// How deep a schema may be for its texts to be read.
-const MAX_SCHEMA_DEPTH: usize = 128;
+use crate::schema_repair;
+use crate::schema_text::clean_schema;
+use crate::text::visible;
 
 /// The longest name that is believed to be one.
 const MAX_RAW_NAME_BYTES: usize = 1024;
@@ -120,8 +119,13 @@ impl ToolReader<'_> {
         problems: &mut Vec<String>,
     ) -> Result<ToolDef, String> {
         let annotations = value.get("annotations").unwrap_or(&Value::Null);
-        if !matches!(annotations, Value::Null | Value::Object(_)) {
-            problems.push("`annotations` is no object and is ignored".into());
+        for key in ["annotations", "_meta"] {
+            let is_object = value
+                .get(key)
+                .is_none_or(|it| it.is_object() || it.is_null());
+            if !is_object {
+                problems.push(format!("`{key}` is not an object and is ignored"));
+            }
         }
         let title = text(value, "title", problems).or_else(|| text(annotations, "title", problems));
         Ok(ToolDef {
@@ -141,33 +145,17 @@ impl ToolReader<'_> {
         value: &Value,
         problems: &mut Vec<String>,
     ) -> Result<Result<Arc<Value>, NoSchemaMode>, String> {
-        let mut schema = match value.get("inputSchema") {
+        let schema = match value.get("inputSchema") {
             None | Some(Value::Null) => {
                 let mode = (self.no_schema)(name);
                 return mode.map(Err).ok_or_else(|| {
                     "it has no `inputSchema`; set `no_schema_mode` for it to use it all the same".into()
                 });
             }
-            Some(Value::Bool(true)) => {
-                problems.push("`inputSchema` is `true`, read as any object".into());
-                json!({"type": "object"})
-            }
-            Some(schema @ Value::Object(_)) => schema.clone(),
-            Some(_) => return Err("`inputSchema` is no schema".into()),
+            Some(schema) => schema.clone(),
         };
-        match schema.get("type") {
-            // The type goes to the front, where a reader looks for it.
-            None => schema = with_type(schema),
-            Some(Value::String(kind)) if kind == "object" => {}
-            Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "object") => {}
-            Some(other) => {
-                return Err(format!(
-                    "`inputSchema` is not of an object but of type `{}`",
-                    cut(&other.to_string())
-                ));
-            }
-        }
-        clean_schema(&mut schema, 0)?;
+        let mut schema = schema_repair::input_schema(schema, problems)?;
+        clean_schema(&mut schema, problems)?;
         if self.mirrors {
             check_header_annotations(&schema)?;
         }
@@ -193,15 +181,6 @@ fn name_of(value: &Value) -> Result<String, String> {
         Some(_) => Err("its name is no text".into()),
         None => Err("it has no name".into()),
     }
-}
-
-fn with_type(schema: Value) -> Value {
-    let mut typed = Map::new();
-    typed.insert("type".into(), "object".into());
-    if let Value::Object(schema) = schema {
-        typed.extend(schema);
-    }
-    typed.into()
 }
 
 fn text(value: &Value, key: &str, problems: &mut Vec<String>) -> Option<String> {
@@ -238,60 +217,28 @@ fn output_schema(value: &Value, problems: &mut Vec<String>) -> Option<Arc<Value>
     let schema = value
         .get("outputSchema")
         .filter(|schema| !schema.is_null())?;
-    let mut schema = schema.clone();
-    let problem = if schema.is_object() {
-        clean_schema(&mut schema, 0).err()
-    } else {
-        Some("it is no object".into())
-    };
-    match problem {
-        None => Some(Arc::new(schema)),
-        Some(problem) => {
+    let mut repairs = Vec::new();
+    let mut usable = schema_repair::output_schema(schema.clone(), &mut repairs);
+    if let Ok(schema) = &mut usable {
+        usable = clean_schema(schema, &mut repairs).map(|()| schema.take());
+    }
+    match usable {
+        Ok(schema) => {
+            let of_output = |repair| format!("`outputSchema`: {repair}");
+            problems.extend(repairs.into_iter().map(of_output));
+            Some(Arc::new(schema))
+        }
+        Err(problem) => {
             problems.push(format!("`outputSchema` is ignored: {problem}"));
             None
         }
     }
 }
 
-/// Takes what is hidden out of the prose of a schema. Names and values must mean what they say, so
-/// that hidden characters in them make the schema unusable.
-pub(crate) fn clean_schema(schema: &mut Value, depth: usize) -> Result<(), String> {
-    if depth > MAX_SCHEMA_DEPTH {
-        return Err(format!("its schema is deeper than {MAX_SCHEMA_DEPTH}"));
-    }
-    match schema {
-        Value::Object(object) => {
-            for (key, value) in object {
-                if key.chars().any(is_hidden) {
-                    return Err(format!(
-                        "a name in its schema has hidden characters: `{}`",
-                        shown(key)
-                    ));
-                }
-                match value {
-                    Value::String(text)
-                        if matches!(key.as_str(), "description" | "title" | "$comment") =>
-                    {
-                        *text = visible(text);
-                    }
-                    value => clean_schema(value, depth + 1)?,
-                }
-            }
-            Ok(())
-        }
-        Value::Array(values) => values
-            .iter_mut()
-            .try_for_each(|value| clean_schema(value, depth + 1)),
-        Value::String(text) if text.chars().any(|it| it != '\r' && is_hidden(it)) => Err(format!(
-            "a value in its schema has hidden characters: `{}`",
-            shown(text)
-        )),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn read(value: &Value) -> (Option<ToolDef>, Vec<String>) {
@@ -342,7 +289,7 @@ mod tests {
             [
                 "tool `t`: `description` is no text and is ignored",
                 "tool `t`: `inputSchema` is `true`, read as any object",
-                "tool `t`: `outputSchema` is ignored: it is no object",
+                "tool `t`: `outputSchema` is ignored: it is not an object",
                 "tool `t`: `annotations.readOnlyHint` is neither true nor false and is ignored",
             ]
         );
@@ -376,24 +323,16 @@ mod tests {
                 "tool `t` is left out: it has no `inputSchema`; set `no_schema_mode` for it to use it all the same",
             ),
             (
-                json!({"name": "t", "inputSchema": []}),
-                "tool `t` is left out: `inputSchema` is no schema",
+                json!({"name": "t", "inputSchema": [1]}),
+                "tool `t` is left out: `inputSchema` is not a schema",
             ),
             (
                 json!({"name": "t", "inputSchema": {"type": "string"}}),
-                "tool `t` is left out: `inputSchema` is not of an object but of type `\"string\"`",
+                "tool `t` is left out: `inputSchema` is not of type `object` but `string`",
             ),
             (
                 json!({"name": "t", "inputSchema": deep}),
-                "tool `t` is left out: its schema is deeper than 128",
-            ),
-            (
-                json!({"name": "t", "inputSchema": {"enum": ["a\u{e0041}"]}}),
-                "tool `t` is left out: a value in its schema has hidden characters: `a`",
-            ),
-            (
-                json!({"name": "t\u{200b}", "inputSchema": {"properties": {"\u{200b}p": {}}}}),
-                "tool `t` is left out: a name in its schema has hidden characters: `p`",
+                "tool `t` is left out: its schema cannot be used: it is nested deeper than 128",
             ),
         ] {
             let (read, notes) = read(&tool);
@@ -406,5 +345,61 @@ mod tests {
     fn a_tool_without_schema_comes_in_only_by_name() {
         let (tool, _) = read(&json!({"name": "opted_in"}));
         assert_eq!(tool.unwrap().input_schema, Err(NoSchemaMode::HumanApproval));
+    }
+
+    #[test]
+    fn data_keeps_its_bytes_and_prose_loses_what_deceives() {
+        let (tool, notes) = read(&json!({
+            "name": "t",
+            "inputSchema": {"type": "object", "properties": {
+                "mood 👩\u{200d}💻": {"enum": ["👨\u{200d}👩\u{200d}👧", "می\u{200c}خواهم", "❤\u{fe0f}"], "default": "❤\u{fe0f}"},
+                "b": {"enum": ["a\u{e0041}"], "description": "tag\u{e0041} 👩\u{200d}💻", "x-note": "zero\u{200b}width"},
+                "\u{200b}p": {"const": "c"},
+            }},
+        }));
+        let schema = tool.unwrap().input_schema.unwrap();
+        let properties = &schema["properties"];
+        assert_eq!(
+            properties["mood 👩\u{200d}💻"]["enum"],
+            json!(["👨\u{200d}👩\u{200d}👧", "می\u{200c}خواهم", "❤\u{fe0f}"])
+        );
+        assert_eq!(
+            properties["b"],
+            json!({"enum": ["a\u{e0041}"], "description": "tag 👩\u{200d}💻", "x-note": "zerowidth"})
+        );
+        assert_eq!(properties["\u{200b}p"], json!({"const": "c"}));
+        assert_eq!(
+            notes,
+            [
+                "tool `t`: a value in its schema has invisible characters, which are kept: `a`",
+                "tool `t`: a name in its schema has invisible characters, which are kept: `p`",
+            ]
+        );
+    }
+
+    #[test]
+    #[allow(clippy::print_stderr, reason = "says why nothing was tested")]
+    fn definitions_of_real_servers_stay_as_they_are() {
+        let beside = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+        let folder = std::env::var_os("HAFT_SHARED").map_or(beside, Into::into);
+        let Ok(files) = std::fs::read_dir(folder.join("data/mcp-tooldefs")) else {
+            return eprintln!("skipped: no corpus of tools; set `HAFT_SHARED` to where `data` is");
+        };
+        let mut count = 0;
+        for file in files.flatten().map(|it| it.path()) {
+            if file.extension().is_none_or(|it| it != "json") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).unwrap();
+            for tool in serde_json::from_str::<Vec<Value>>(&text).unwrap() {
+                let (read, notes) = read(&tool);
+                let read = read.unwrap_or_else(|| panic!("{tool}: {notes:?}"));
+                assert_eq!(notes, [""; 0], "{tool}");
+                assert_eq!(*read.input_schema.unwrap(), tool["inputSchema"]);
+                assert_eq!(read.output_schema.as_deref(), tool.get("outputSchema"));
+                count += 1;
+            }
+        }
+        assert!(count > 100, "{count}");
     }
 }

@@ -233,3 +233,31 @@ pub(crate) fn all_gone(word: &str, within: Duration) -> bool {
     }
     true
 }
+
+/// Posts a body to a server of HTTP: the status and the body of the answer.
+pub(crate) fn post(address: &str, path: &str, headers: &[&str], body: &[u8]) -> (u16, String) {
+    use std::io::Read as _;
+    let address = address.trim_start_matches("http://");
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    let mut head = format!(
+        "POST {path} HTTP/1.0\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\ncontent-length: {}\r\n",
+        body.len()
+    );
+    for header in headers {
+        write!(head, "{header}\r\n").unwrap();
+    }
+    head.push_str("\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    // A server that refuses early does not read the rest.
+    let _ = stream.write_all(body);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok());
+    let body = answer
+        .split_once("\r\n\r\n")
+        .map(|(_, body)| body.to_owned());
+    (status.unwrap_or(0), body.unwrap_or_default())
+}

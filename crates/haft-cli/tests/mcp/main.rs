@@ -21,6 +21,7 @@ mod http;
 mod kit;
 mod log;
 mod nested;
+mod odd_tools;
 mod pinned;
 mod processes;
 mod prompted;

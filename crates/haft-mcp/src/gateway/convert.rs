@@ -1,12 +1,14 @@
 //! haft's words into the library's. The only place besides the handler where the two meet.
 
+use std::sync::Arc;
+
 use rmcp::ErrorData;
 use rmcp::model::{
     CacheScope, CallToolResult, ClientCapabilities, CompletionInfo, ContentBlock, ErrorCode,
     GetPromptResult, Icon, MetaObject, Prompt, PromptMessage as ProtocolMessage,
     ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role, Tool, ToolAnnotations,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::backend::BackendError;
 use super::input::InputKind;
@@ -19,14 +21,18 @@ use super::tool::{CacheHints, ListedTool};
 /// A tool; annotations and icons that do not fit the protocol are left out, one by one.
 pub(super) fn tool(listed: &ListedTool) -> Tool {
     let description = listed.description.clone().map(Into::into);
-    let mut tool = Tool::new_with_raw(
-        listed.name.clone(),
-        description,
-        listed.input_schema.clone(),
-    );
+    let input_schema = legal_schema(&listed.input_schema);
+    let mut tool = Tool::new_with_raw(listed.name.clone(), description, input_schema);
     tool.title.clone_from(&listed.title);
-    tool.output_schema.clone_from(&listed.output_schema);
-    tool.annotations = listed.annotations.clone().and_then(|annotations| {
+    // Clients before 2026-07-28 take results that are objects only.
+    let output_schema = listed.output_schema.as_ref();
+    let output_schema = output_schema.filter(|it| it.get("type") == Some(&"object".into()));
+    tool.output_schema = output_schema.map(legal_schema);
+    tool.annotations = listed.annotations.clone().and_then(|mut annotations| {
+        annotations.retain(|key, value| match key.as_str() {
+            "title" => value.is_string(),
+            _ => value.is_boolean(),
+        });
         serde_json::from_value::<ToolAnnotations>(Value::Object(annotations)).ok()
     });
     tool.icons = listed
@@ -35,6 +41,45 @@ pub(super) fn tool(listed: &ListedTool) -> Tool {
         .and_then(|icons| serde_json::from_value::<Vec<Icon>>(icons).ok());
     tool.meta = listed.meta.clone().map(MetaObject);
     tool
+}
+
+/// An object schema that every client of the protocol accepts: `type` is `"object"`, `properties` an object of
+/// objects and `required` a list of strings. The official clients reject a whole list over one schema that is
+/// not.
+fn legal_schema(schema: &Arc<Map<String, Value>>) -> Arc<Map<String, Value>> {
+    let has_properties = schema.get("properties").is_none_or(|it| {
+        let properties = it.as_object();
+        properties.is_some_and(|it| it.values().all(Value::is_object))
+    });
+    let has_required = schema.get("required").is_none_or(|it| {
+        let required = it.as_array();
+        required.is_some_and(|it| it.iter().all(Value::is_string))
+    });
+    if schema.get("type") == Some(&"object".into()) && has_properties && has_required {
+        return Arc::clone(schema);
+    }
+    let mut legal = Map::clone(schema);
+    legal.insert("type".into(), "object".into());
+    if !has_required {
+        legal.shift_remove("required");
+    }
+    match legal.get_mut("properties") {
+        Some(Value::Object(properties)) => {
+            for property in properties.values_mut().filter(|it| !it.is_object()) {
+                let forbids = *property == Value::Bool(false);
+                *property = if forbids {
+                    json!({"not": {}})
+                } else {
+                    json!({})
+                };
+            }
+        }
+        Some(_) => {
+            legal.shift_remove("properties");
+        }
+        None => {}
+    }
+    Arc::new(legal)
 }
 
 /// A content block. One that the protocol does not know becomes a text that says so: one bad block
@@ -232,12 +277,46 @@ mod tests {
     }
 
     #[test]
+    fn schemas_are_legal_for_every_client() {
+        let object = |value: Value| value.as_object().cloned().unwrap();
+        for (schema, legal) in [
+            (json!({}), json!({"type": "object"})),
+            (
+                json!({"type": ["object", "null"]}),
+                json!({"type": "object"}),
+            ),
+            (
+                json!({"type": "object", "properties": []}),
+                json!({"type": "object"}),
+            ),
+            (
+                json!({"type": "object", "required": true}),
+                json!({"type": "object"}),
+            ),
+            (
+                json!({"type": "object", "properties": {"a": true, "b": false}}),
+                json!({"type": "object", "properties": {"a": {}, "b": {"not": {}}}}),
+            ),
+        ] {
+            let mut listed = ListedTool::new("t", object(schema.clone()));
+            listed.output_schema = Some(Arc::new(object(schema)));
+            let tool = serde_json::to_value(tool(&listed)).unwrap();
+            assert_eq!(tool["inputSchema"], legal);
+            let output = tool
+                .get("outputSchema")
+                .is_none_or(|it| it["type"] == "object");
+            assert!(output, "{tool}");
+        }
+    }
+
+    #[test]
     fn bad_annotations_cost_only_themselves() {
         let mut listed = ListedTool::new("t", serde_json::Map::new()).described("d");
         listed.annotations = json!({"readOnlyHint": "yes"}).as_object().cloned();
         listed.icons = Some(json!("x"));
         let tool = tool(&listed);
-        assert_eq!((tool.annotations, tool.icons), (None, None));
+        let annotations = serde_json::to_value(tool.annotations).unwrap();
+        assert_eq!((annotations, tool.icons), (json!({}), None));
         assert_eq!(tool.description.as_deref(), Some("d"));
     }
 }

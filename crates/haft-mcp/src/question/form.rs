@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft_core::{Validator, ValidatorFactory, cut};
 use serde_json::{Map, Value};
 
-use crate::tool::clean_schema;
+use crate::schema_text::clean_schema;
 
 /// How large a form may be.
 const MAX_FORM_BYTES: usize = 64 * 1024;
@@ -17,7 +17,13 @@ pub(super) fn read(params: &Value) -> Result<Map<String, Value>, String> {
     if schema.to_string().len() > MAX_FORM_BYTES {
         return Err(format!("the form has more than {MAX_FORM_BYTES} bytes"));
     }
-    clean_schema(&mut schema, 0).map_err(|problem| format!("the form is of no use: {problem}"))?;
+    let mut deceptive = Vec::new();
+    let cleaned = clean_schema(&mut schema, &mut deceptive);
+    // A person chooses among these values by their looks.
+    let problem = cleaned.err().or_else(|| deceptive.pop());
+    if let Some(problem) = problem {
+        return Err(format!("the form cannot be used: {problem}"));
+    }
     match schema {
         Value::Object(schema) if schema.get("properties").is_some_and(Value::is_object) => {
             Ok(schema)
