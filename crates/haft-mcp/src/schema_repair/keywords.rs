@@ -1,8 +1,9 @@
 //! The keywords of a schema, one by one.
 
 use haft_core::cut;
-use serde_json::{Map, Number, Value, json};
+use serde_json::{Map, Value, json};
 
+use super::values::{count, flag, is_address, is_anchor, is_negative, names, number, type_of};
 use super::{patterns, shown};
 
 /// How deep schemas are repaired; deeper ones are refused anyway.
@@ -287,23 +288,22 @@ impl<'a> Repairer<'a> {
                 }
                 None => Verdict::Lose("is not a count and is removed"),
             },
-            Shape::Number => number_or_lost(&value),
             Shape::Bound { .. } if self.draft == Draft::Four && value.is_boolean() => {
                 Verdict::Keep(value)
             }
-            Shape::Bound { .. } => number_or_lost(&value),
+            Shape::Number | Shape::Bound { .. } => number_or_lost(&value),
             Shape::Divisor => match number(&value) {
                 Some(it) if it.as_f64().is_some_and(|it| it > 0.0) => Verdict::Keep(it.into()),
                 Some(_) => Verdict::Lose("is not positive and is removed"),
                 None => number_or_lost(&value),
             },
-            Shape::Enum => self.choices(value),
+            Shape::Enum => choices(value),
             Shape::Examples => match value {
                 Value::Array(_) => Verdict::Keep(value),
                 Value::Null => Verdict::Drop("is `null` and is removed"),
                 single => Verdict::Keep(json!([single])),
             },
-            Shape::Required => self.required(value, object),
+            Shape::Required => self.required(&value, object),
             Shape::Schema => self.schema(keyword, value, object, effect),
             Shape::Items => match value {
                 Value::Array(items) => self.schemas(keyword, items, object, effect),
@@ -327,8 +327,8 @@ impl<'a> Repairer<'a> {
             Shape::DependentRequired => match value {
                 Value::Object(named) => {
                     let lists = named.into_iter().filter_map(|(name, list)| {
-                        let names = names(list)?;
-                        Some((name, Value::Array(names)))
+                        let distinct = names(list)?;
+                        Some((name, Value::Array(distinct)))
                     });
                     Verdict::Keep(Value::Object(lists.collect()))
                 }
@@ -376,25 +376,9 @@ impl<'a> Repairer<'a> {
         }
     }
 
-    fn choices(&mut self, value: Value) -> Verdict {
-        let Value::Array(choices) = value else {
-            return Verdict::Lose("is not a list and is removed");
-        };
-        if choices.is_empty() {
-            return Verdict::Lose("is empty and is removed");
-        }
-        let mut distinct: Vec<Value> = Vec::with_capacity(choices.len());
-        for choice in choices {
-            if !distinct.contains(&choice) {
-                distinct.push(choice);
-            }
-        }
-        Verdict::Keep(distinct.into())
-    }
-
-    fn required(&mut self, value: Value, object: &Map<String, Value>) -> Verdict {
+    fn required(&mut self, value: &Value, object: &Map<String, Value>) -> Verdict {
         let is_list = value.is_array();
-        let written = match &value {
+        let written = match value {
             // One name, if there is such a property.
             Value::String(name)
                 if object
@@ -415,7 +399,7 @@ impl<'a> Repairer<'a> {
             return Verdict::Drop("is empty and is removed");
         }
         let names = Value::Array(names);
-        if !is_list || names != value {
+        if !is_list || names != *value {
             self.note("required", "is read as the list of distinct names in it");
         }
         Verdict::Keep(names)
@@ -525,7 +509,7 @@ impl<'a> Repairer<'a> {
             }
         }
         // A list beside the properties is the author's last word.
-        let has_list = object.get("required").is_some_and(|it| it.is_array());
+        let has_list = object.get("required").is_some_and(Value::is_array);
         if keyword == "properties" && !required.is_empty() && !has_list {
             self.note(
                 "required",
@@ -651,117 +635,27 @@ fn forget_others(object: &mut Map<String, Value>) {
     object.shift_remove("unevaluatedProperties");
 }
 
+/// A list of distinct values.
+fn choices(value: Value) -> Verdict {
+    let Value::Array(choices) = value else {
+        return Verdict::Lose("is not a list and is removed");
+    };
+    if choices.is_empty() {
+        return Verdict::Lose("is empty and is removed");
+    }
+    let mut distinct: Vec<Value> = Vec::with_capacity(choices.len());
+    for choice in choices {
+        if !distinct.contains(&choice) {
+            distinct.push(choice);
+        }
+    }
+    Verdict::Keep(distinct.into())
+}
+
 fn number_or_lost(value: &Value) -> Verdict {
     match number(value) {
         Some(number) => Verdict::Keep(number.into()),
         None if value.is_null() => Verdict::Drop("is `null` and is removed"),
         None => Verdict::Lose("is not a number and is removed"),
     }
-}
-
-fn is_negative(number: &Number) -> bool {
-    number.as_f64().is_some_and(|it| it < 0.0)
-}
-
-/// A number, or a string that is one.
-fn number(value: &Value) -> Option<Number> {
-    match value {
-        Value::Number(number) => Some(number.clone()),
-        Value::String(text) => match serde_json::from_str(text.trim()) {
-            Ok(Value::Number(number)) => Some(number),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// A number that is not negative and has no fraction.
-fn count(value: &Value) -> Option<Value> {
-    let number = number(value)?;
-    if let Some(count) = number.as_u64() {
-        return Some(count.into());
-    }
-    let float = number.as_f64()?;
-    let is_count = (0.0..=9_007_199_254_740_992.0).contains(&float) && float.fract() == 0.0;
-    is_count.then(|| format!("{float}").parse::<u64>().ok().map(Value::from))?
-}
-
-fn flag(value: &Value) -> Option<bool> {
-    match value {
-        Value::Bool(flag) => Some(*flag),
-        Value::String(text) if text.eq_ignore_ascii_case("true") => Some(true),
-        Value::String(text) if text.eq_ignore_ascii_case("false") => Some(false),
-        _ => None,
-    }
-}
-
-/// The distinct strings of a list; none if it is not a list.
-fn names(value: Value) -> Option<Vec<Value>> {
-    let Value::Array(items) = value else {
-        return None;
-    };
-    let mut names: Vec<Value> = Vec::with_capacity(items.len());
-    for item in items {
-        if item.is_string() && !names.contains(&item) {
-            names.push(item);
-        }
-    }
-    Some(names)
-}
-
-fn is_anchor(name: &str) -> bool {
-    let mut characters = name.chars();
-    let first = characters.next();
-    first.is_some_and(|it| it.is_ascii_alphabetic() || it == '_')
-        && characters.all(|it| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.'))
-}
-
-fn is_address(id: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"<>\"{}|\\^`".contains(&byte);
-    !id.is_empty() && id.bytes().all(is_plain) && !id.trim_end_matches('#').contains('#')
-}
-
-/// The type or the list of types that a value of `type` evidently means; none if it means any, or nothing.
-pub(super) fn type_of(value: &Value) -> Option<Value> {
-    match value {
-        Value::String(text) => {
-            if let Some(kind) = type_named(text) {
-                return Some(kind.into());
-            }
-            let parts: Vec<&str> = text.split(['|', ',']).map(str::trim).collect();
-            (parts.len() > 1).then(|| list_of(parts.into_iter().map(Value::from)))?
-        }
-        Value::Array(kinds) => list_of(kinds.iter().cloned()),
-        _ => None,
-    }
-}
-
-fn list_of(kinds: impl Iterator<Item = Value>) -> Option<Value> {
-    let mut list: Vec<Value> = Vec::new();
-    for kind in kinds {
-        let kind = match kind {
-            // The type of nothing.
-            Value::Null => "null".into(),
-            Value::String(text) => type_named(&text)?.into(),
-            _ => return None,
-        };
-        if !list.contains(&kind) {
-            list.push(kind);
-        }
-    }
-    (!list.is_empty()).then_some(Value::Array(list))
-}
-
-/// The type that a name stands for in JSON Schema or, if it is not one there, in common languages.
-fn type_named(name: &str) -> Option<&'static str> {
-    Some(match name.trim().to_ascii_lowercase().as_str() {
-        "string" | "str" | "text" | "varchar" => "string",
-        "integer" | "int" | "int32" | "int64" | "long" | "uint" | "uint32" | "uint64" => "integer",
-        "number" | "float" | "double" | "decimal" | "float32" | "float64" | "num" => "number",
-        "boolean" | "bool" => "boolean",
-        "object" | "dict" | "map" | "struct" | "record" | "hash" => "object",
-        "array" | "list" | "tuple" | "set" | "sequence" => "array",
-        "null" | "none" | "nil" | "nonetype" => "null",
-        _ => return None,
-    })
 }

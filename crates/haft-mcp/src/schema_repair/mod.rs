@@ -12,6 +12,7 @@ mod patterns;
 mod references;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use haft_core::{ValidatorFactory as _, caught, check_parameters, cut};
 use haft_hydrate::JsonSchemaFactory;
@@ -85,8 +86,7 @@ fn usable(
         if let Value::Object(root) = &mut repaired {
             set_draft(root, keeps_draft, &mut own);
         }
-        let mut repairer = Repairer::new(Draft::of(&repaired), &mut own);
-        repairer.repair(&mut repaired);
+        Repairer::new(Draft::of(&repaired), &mut own).repair(&mut repaired);
         references::repair(&mut repaired, &mut own);
         match compiles(&repaired) {
             Ok(()) => {
@@ -155,7 +155,7 @@ fn set_root_type(schema: &mut Value, repairs: &mut Vec<String>) -> Result<(), St
     if kind == "object" {
         return Ok(());
     }
-    let admits_objects = match keywords::type_of(kind) {
+    let admits_objects = match values::type_of(kind) {
         None => true,
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
         Some(kind) => kind == "object",

@@ -1,5 +1,7 @@
 //! Patterns of ECMA-262 that the validator reads differently, or not at all.
 
+use std::fmt::Write as _;
+
 use haft_hydrate::pattern_cost;
 use serde_json::json;
 
@@ -81,7 +83,8 @@ fn escape<'p>(after: &'p str, in_class: bool, names: &[&str], out: &mut String) 
             if rest.starts_with(|next: char| next.is_ascii_digit()) {
                 return None;
             }
-            out.push_str(&format!("\\{}", index + 1));
+            // Writing to a `String` cannot fail.
+            let _ = write!(out, "\\{}", index + 1);
             return Some(rest);
         }
         'u' => {
@@ -130,7 +133,7 @@ fn code_point(rest: &str) -> Option<(u32, &str)> {
 /// A character that stands for itself, in syntax that both dialects read.
 fn push_literal(out: &mut String, character: char) {
     if character.is_ascii_control() {
-        out.push_str(&format!("\\x{:02x}", u32::from(character)));
+        let _ = write!(out, "\\x{:02x}", u32::from(character));
     } else {
         // `/` and the like need no escape, and the validator refuses one before letters only.
         if r"\^$.*+?()[]{}|-/&~#".contains(character) && character != '/' {

@@ -1,5 +1,11 @@
 //! A table of schemas as servers in the field send them.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::too_many_lines,
+    reason = "a table reads better in one piece"
+)]
+
 use super::*;
 
 /// A schema whose property `a` is this.
