@@ -5,17 +5,21 @@
 use std::path::Path;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use haft::{Catalog, Namespace, ToolName, ToolObject};
 use haft_hosted::{FileSearchConfig, HostedOptions};
-use haft_mcp::{McpError, McpTool, Pool, Server, ServerTools};
+use haft_mcp::{McpTool, Pool, Server, ServerTools};
 use tempfile::TempDir;
 
 use crate::failure::Failure;
 
 /// The file in the data folder that keeps what was read of the folders that are searched.
 const INDEX: &str = "search.db";
+
+/// How long a command waits for servers of which no list is known.
+const FIRST_LIST_WAIT: Duration = Duration::from_secs(5);
 
 /// What stands in front of a tool's name where requests name it.
 pub(crate) const PREFIX: &str = "haft:";
@@ -69,8 +73,9 @@ pub(crate) fn hosted_here(
     })
 }
 
-/// Puts the tools of MCP servers into a catalogue, below the labels of their servers. What is known of a
-/// server from before will do; only one that was never seen is connected to. Gives what could not be had.
+/// Adds the tools of MCP servers to a catalogue, below the labels of their servers. A list that is known is used
+/// as it is; only a server without one is connected to, all at once and for five seconds at most. Returns notes
+/// about tools that are missing.
 pub(crate) async fn add_mcp(catalog: &Catalog, pool: &Pool) -> Vec<String> {
     let servers = pool.servers();
     let lists = join_all(servers.iter().map(known_or_asked)).await;
@@ -97,7 +102,7 @@ pub(crate) async fn add_mcp(catalog: &Catalog, pool: &Pool) -> Vec<String> {
                     ));
                 }
             }
-            Err(error) => notes.push(error.to_string()),
+            Err(problem) => notes.push(problem),
         }
         labels.push(namespace);
     }
@@ -105,9 +110,17 @@ pub(crate) async fn add_mcp(catalog: &Catalog, pool: &Pool) -> Vec<String> {
     notes
 }
 
-async fn known_or_asked(server: &Arc<Server>) -> Result<Arc<ServerTools>, McpError> {
-    match server.known_tools() {
-        Some(tools) => Ok(tools),
-        None => server.tools().await,
+async fn known_or_asked(server: &Arc<Server>) -> Result<Arc<ServerTools>, String> {
+    if let Some(tools) = server.known_tools() {
+        return Ok(tools);
+    }
+    match tokio::time::timeout(FIRST_LIST_WAIT, server.tools()).await {
+        Ok(listed) => listed.map_err(|error| error.to_string()),
+        Err(_) => Err(format!(
+            "server `{label}` has not listed its tools within {} s, they are missing; `haft mcp test {label}` \
+             waits longer",
+            FIRST_LIST_WAIT.as_secs(),
+            label = server.label()
+        )),
     }
 }

@@ -3,9 +3,11 @@
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use haft::{Value, json};
-use haft_mcp::{HeldTool, Questions, Server, ServerTools, ToolDef, exposed_name};
+use haft_mcp::{HeldTool, McpError, Questions, Server, ServerTools, ToolDef, exposed_name};
 use owo_colors::OwoColorize;
 
 use super::servers::{Folder, Servers};
@@ -17,6 +19,9 @@ use crate::text::{one_line, printable};
 /// How long the names are that models see.
 const NAME_BYTES: usize = haft::MAX_NAME_BYTES;
 
+/// How long a list is waited for where an older one can be shown instead.
+const NEWER_LIST_WAIT: Duration = Duration::from_secs(5);
+
 pub(super) async fn tools(arguments: McpToolsArguments) -> Result<ExitCode, Box<dyn Error>> {
     let servers = Servers::open(
         &arguments.ad_hoc,
@@ -26,12 +31,13 @@ pub(super) async fn tools(arguments: McpToolsArguments) -> Result<ExitCode, Box<
     )?;
     let server = servers.find(arguments.name.as_deref())?;
     let spinner = Spinner::new(&format!("connecting to `{}`", server.label()));
-    let read = spinner.during(Box::pin(server.refresh())).await;
+    let read = spinner.during(Box::pin(newest(&server))).await;
+    let known = server.known_tools();
     servers.pool.close().await;
-    let (tools, problem) = match (read, server.known_tools()) {
+    let (tools, problem) = match (read, known) {
         (Ok(tools), _) => (tools, None),
-        (Err(error), Some(known)) => (known, Some(error)),
-        (Err(error), None) => return Err(Failure::new(error.to_string()).into()),
+        (Err(problem), Some(known)) => (known, Some(problem)),
+        (Err(problem), None) => return Err(Failure::new(problem).into()),
     };
     if arguments.json {
         print_json(&told(&server, &tools))?;
@@ -70,7 +76,7 @@ pub(super) async fn tools(arguments: McpToolsArguments) -> Result<ExitCode, Box<
         )?;
     }
     if let Some(problem) = problem {
-        let problem = printable(&problem.to_string());
+        let problem = printable(&problem);
         writeln!(
             aside,
             "note: this is what it listed the last time, because {problem}"
@@ -84,6 +90,21 @@ pub(super) async fn tools(arguments: McpToolsArguments) -> Result<ExitCode, Box<
         )?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The list as it is now, or why it could not be read. Where an older one is known, the wait is short.
+async fn newest(server: &Arc<Server>) -> Result<Arc<ServerTools>, String> {
+    let failed = |error: McpError| error.to_string();
+    if server.known_tools().is_none() {
+        return server.refresh().await.map_err(failed);
+    }
+    match tokio::time::timeout(NEWER_LIST_WAIT, server.refresh()).await {
+        Ok(read) => read.map_err(failed),
+        Err(_) => Err(format!(
+            "the server has not answered within {} s",
+            NEWER_LIST_WAIT.as_secs()
+        )),
+    }
 }
 
 /// A tool that waits, and what is different about it.

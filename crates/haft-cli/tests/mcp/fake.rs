@@ -35,6 +35,12 @@ fn server() {
             .and_then(|()| out.write_all(b"\n"))
             .and_then(|()| out.flush());
     });
+    if let Some(file) = brain.said("notes-start") {
+        std::fs::write(file, std::process::id().to_string()).unwrap();
+    }
+    if let Some(wait) = brain.said("sleeps-first") {
+        std::thread::sleep(std::time::Duration::from_millis(wait.parse().unwrap()));
+    }
     if brain.has("exits-at-once") {
         eprintln!("no license found");
         std::process::exit(7);

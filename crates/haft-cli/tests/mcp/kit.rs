@@ -59,6 +59,8 @@ pub(crate) struct LineClient {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     next: u64,
+    /// The answer to `initialize`.
+    pub(crate) greeting: Value,
     /// What came meanwhile and was no answer.
     pub(crate) notices: Vec<Value>,
 }
@@ -94,6 +96,7 @@ impl LineClient {
             input,
             output,
             next: 0,
+            greeting: Value::Null,
             notices: Vec::new(),
         };
         let hello = json!({
@@ -104,6 +107,7 @@ impl LineClient {
         let answer = client.ask("initialize", hello);
         assert_eq!(answer["result"]["serverInfo"]["name"], "haft", "{answer}");
         client.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client.greeting = answer;
         client
     }
 

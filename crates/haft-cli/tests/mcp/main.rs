@@ -22,6 +22,7 @@ mod kit;
 mod log;
 mod nested;
 mod odd_tools;
+mod paged;
 mod pinned;
 mod processes;
 mod prompted;

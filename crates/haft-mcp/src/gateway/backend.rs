@@ -32,8 +32,9 @@ pub trait Backend: Send + Sync + 'static {
         Features::default()
     }
 
-    /// All tools that this caller may use, always in the same order. It may wait for servers that have
-    /// not been heard of yet, but not for ever.
+    /// All tools that this caller may use, always in the same order, from what is known. It may wait a moment
+    /// for servers of which nothing is known yet. The same `Arc` as before, as long as nothing has changed,
+    /// saves the gateway work.
     fn tools(
         &self,
         caller: &Caller,
@@ -41,6 +42,23 @@ pub trait Backend: Send + Sync + 'static {
 
     /// One of these tools, from what is known now, without waiting.
     fn find_tool(&self, caller: &Caller, name: &str) -> Option<Arc<ListedTool>>;
+
+    /// One of these tools. Unlike [`find_tool`](Self::find_tool) it may wait, but only for the one server whose
+    /// tool it would be.
+    fn resolve_tool(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> impl Future<Output = Result<Arc<ListedTool>, BackendError>> + Send {
+        async move {
+            if let Some(tool) = self.find_tool(caller, name) {
+                return Ok(tool);
+            }
+            let list = self.tools(caller).await?;
+            let found = list.tools.iter().find(|tool| tool.name == name).cloned();
+            found.ok_or_else(|| BackendError::UnknownTool(name.to_owned()))
+        }
+    }
 
     /// Calls a tool.
     fn call(
@@ -229,6 +247,14 @@ pub enum BackendError {
     /// There is no such tool.
     #[error("unknown tool `{0}`")]
     UnknownTool(String),
+    /// The server whose tool it would be cannot be used now.
+    #[error("MCP server `{server}` is unavailable: {reason}")]
+    ServerUnavailable {
+        /// Its label.
+        server: String,
+        /// The reason, for any caller.
+        reason: String,
+    },
     /// There is no such prompt.
     #[error("unknown prompt `{0}`")]
     UnknownPrompt(String),

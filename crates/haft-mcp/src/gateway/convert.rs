@@ -238,7 +238,9 @@ pub(super) fn error(error: &BackendError, modern: bool) -> ErrorData {
         }
         BackendError::MissingCapability(_) => ErrorData::invalid_request(text, None),
         BackendError::Unsupported => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None),
-        BackendError::Cancelled | BackendError::Failed(_) => ErrorData::internal_error(text, None),
+        BackendError::Cancelled
+        | BackendError::ServerUnavailable { .. }
+        | BackendError::Failed(_) => ErrorData::internal_error(text, None),
     }
 }
 

@@ -12,8 +12,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::outcome::CallOutcome;
+use super::overview;
 use super::search::Search;
 use super::tool::ListedTool;
+use super::view::View;
+use crate::pool::ServerStatus;
 
 pub(super) const SEARCH: &str = "search_tools";
 pub(super) const DESCRIBE: &str = "describe_tool";
@@ -29,8 +32,8 @@ const MAX_QUERY_CHARS: usize = 1_000;
 /// How many near names help.
 const SUGGESTIONS: usize = 3;
 
-/// The three tools, as they are listed.
-pub(super) static TOOLS: LazyLock<[Arc<ListedTool>; 3]> = LazyLock::new(|| {
+/// The three tools without the names of the servers.
+static TOOLS: LazyLock<[Arc<ListedTool>; 3]> = LazyLock::new(|| {
     let tool = |name: &str, description: &str, schema: Value, annotations: Value| {
         let object = |value: Value| value.as_object().cloned().unwrap_or_default();
         let tool = ListedTool::new(name, object(schema)).described(description);
@@ -98,6 +101,17 @@ pub(super) static TOOLS: LazyLock<[Arc<ListedTool>; 3]> = LazyLock::new(|| {
     ]
 });
 
+/// The three tools as they are listed: the first names the servers, so that a model knows what can be found.
+pub(super) fn tools(servers: &[ServerStatus]) -> [Arc<ListedTool>; 3] {
+    let mut tools = TOOLS.clone();
+    let names = overview::for_description(servers);
+    if !names.is_empty() {
+        let search = Arc::make_mut(&mut tools[0]);
+        search.description.get_or_insert_default().push_str(&names);
+    }
+    tools
+}
+
 /// One of the three.
 pub(super) fn find(name: &str) -> Option<&'static Arc<ListedTool>> {
     TOOLS.iter().find(|tool| tool.name == name)
@@ -133,7 +147,7 @@ struct DescribeArguments {
 struct CallArguments {
     name: String,
     #[serde(default)]
-    arguments: Map<String, Value>,
+    arguments: Value,
 }
 
 /// Reads arguments; what is wrong with them is for the model.
@@ -146,6 +160,7 @@ fn read<T: DeserializeOwned>(tool: &str, arguments: Map<String, Value>) -> Resul
 pub(super) fn search(
     arguments: Map<String, Value>,
     tools: &[Arc<ListedTool>],
+    servers: &[ServerStatus],
     search: &dyn Search,
 ) -> CallOutcome {
     let wanted: SearchArguments = match read(SEARCH, arguments) {
@@ -158,8 +173,7 @@ pub(super) fn search(
             let of_server = |tool: &&Arc<ListedTool>| tool.server.as_ref() == Some(server);
             let chosen: Vec<_> = tools.iter().filter(of_server).cloned().collect();
             if chosen.is_empty() {
-                let servers = servers(tools);
-                return CallOutcome::error(format!("no tools of server `{server}`; {servers}"));
+                return without_tools(server, tools, servers);
             }
             chosen
         }
@@ -188,12 +202,17 @@ pub(super) fn search(
     if has_more {
         structured["has_more"] = true.into();
     }
+    overview::add_problems(&mut structured, servers);
+    let problems = overview::problems(servers);
     if found.is_empty() {
-        let text = format!(
+        let mut text = format!(
             "nothing among {} tools fits; say it in other words. {}",
             chosen.len(),
-            capitalised(&servers(tools))
+            capitalised(&labels(tools, servers))
         );
+        if !problems.is_empty() {
+            let _ = write!(text, "\n{problems}");
+        }
         return CallOutcome::text(text).with_structured(structured);
     }
     let mut lines: Vec<String> = found.iter().map(|it| line(it, wanted.detail)).collect();
@@ -201,6 +220,9 @@ pub(super) fn search(
         lines.push(format!(
             "More tools fit than these {limit}: say more exactly what is needed, or raise `limit` (at most {MAX_LIMIT})."
         ));
+    }
+    if !problems.is_empty() {
+        lines.push(problems);
     }
     let blank = if matches!(wanted.detail, Detail::Full) {
         "\n\n"
@@ -210,8 +232,26 @@ pub(super) fn search(
     CallOutcome::text(lines.join(blank)).with_structured(structured)
 }
 
+/// The answer to a search in a server that has no tools: why, if that is known.
+fn without_tools(label: &str, tools: &[Arc<ListedTool>], servers: &[ServerStatus]) -> CallOutcome {
+    let Some(server) = servers.iter().find(|it| it.label == label) else {
+        let label: String = label.chars().take(100).collect();
+        let labels = labels(tools, servers);
+        return CallOutcome::error(format!("no tools of server `{label}`; {labels}"));
+    };
+    let only = std::slice::from_ref(server);
+    let mut structured = json!({"tools": [], "total": 0});
+    overview::add_problems(&mut structured, only);
+    let mut text = format!("no tools of server `{label}`");
+    let problems = overview::problems(only);
+    if !problems.is_empty() {
+        let _ = write!(text, ". {problems}");
+    }
+    CallOutcome::error(text).with_structured(structured)
+}
+
 /// `describe_tool`: plain text, which every client shows to its model.
-pub(super) fn describe(arguments: Map<String, Value>, tools: &[Arc<ListedTool>]) -> CallOutcome {
+pub(super) fn describe(arguments: Map<String, Value>, view: &View) -> CallOutcome {
     let wanted: DescribeArguments = match read(DESCRIBE, arguments) {
         Ok(wanted) => wanted,
         Err(text) => return CallOutcome::error(text),
@@ -227,11 +267,11 @@ pub(super) fn describe(arguments: Map<String, Value>, tools: &[Arc<ListedTool>])
         .names
         .iter()
         .map(|name| {
-            if let Some(tool) = tools.iter().find(|tool| tool.name == *name) {
+            if let Some(tool) = view.get(name) {
                 known += 1;
                 in_full(tool)
             } else {
-                unknown(name, tools)
+                unknown(name, &view.tools)
             }
         })
         .collect();
@@ -247,7 +287,24 @@ pub(super) fn target(
     arguments: Map<String, Value>,
 ) -> Result<(String, Map<String, Value>), String> {
     let wanted: CallArguments = read(CALL, arguments)?;
-    Ok((wanted.name, wanted.arguments))
+    let arguments = match wanted.arguments {
+        Value::Null => Map::new(),
+        Value::Object(arguments) => arguments,
+        // Some models write the arguments of an inner call as they write those of a call: as a string.
+        Value::String(text) if text.trim().is_empty() => Map::new(),
+        Value::String(text) => serde_json::from_str(&text).map_err(|error| {
+            format!(
+                "invalid arguments for `{CALL}`: `arguments` is a string that holds no JSON object \
+                 ({error}); pass an object"
+            )
+        })?,
+        _ => {
+            return Err(format!(
+                "invalid arguments for `{CALL}`: `arguments` must be an object"
+            ));
+        }
+    };
+    Ok((wanted.name, arguments))
 }
 
 /// What to say about a name that no tool has.
@@ -289,8 +346,9 @@ fn near<'t>(wanted: &str, tools: &'t [Arc<ListedTool>]) -> Vec<&'t str> {
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-fn servers(tools: &[Arc<ListedTool>]) -> String {
-    let mut labels: Vec<&str> = Vec::new();
+/// The labels of all servers, those without tools too.
+fn labels(tools: &[Arc<ListedTool>], servers: &[ServerStatus]) -> String {
+    let mut labels: Vec<&str> = servers.iter().map(|it| it.label.as_str()).collect();
     for label in tools.iter().filter_map(|tool| tool.server.as_deref()) {
         if !labels.contains(&label) {
             labels.push(label);
@@ -374,9 +432,17 @@ mod tests {
 
     #[test]
     fn the_three_definitions_are_small() {
-        let bytes: usize = TOOLS.iter().map(|tool| tool.weight()).sum();
-        // 700 tokens are the bound; a token of such text has well over three bytes.
-        assert!(bytes < 2_000, "{bytes} bytes");
+        let server = |n| {
+            let mut server = ServerStatus::unusable(format!("server-{n}"), "");
+            server.description = Some("What this server is for, in many words. ".repeat(9));
+            server
+        };
+        let servers: Vec<_> = (0..30).map(server).collect();
+        for (servers, limit) in [(&[][..], 2_000), (&servers, 2_450)] {
+            let bytes: usize = tools(servers).iter().map(|tool| tool.weight()).sum();
+            // 700 tokens are the bound; a token of such text has well over three bytes and a half.
+            assert!(bytes < limit, "{bytes} bytes");
+        }
     }
 
     #[test]

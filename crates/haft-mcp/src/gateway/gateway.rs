@@ -9,13 +9,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::backend::{Backend, BackendError};
 use super::caller::Caller;
+use super::facade;
 use super::mode::Mode;
+use super::pages::Pages;
 use super::parked::Parked;
 use super::search::{LexicalSearch, Search};
 use super::state::{Sealer, random};
 use super::subset::Subset;
-use super::tool::{CacheHints, ListedTool};
+use super::tool::ListedTool;
 use super::validators::Validators;
+use super::view::{View, Views};
+use crate::pool::ServerStatus;
 
 /// One MCP server in front of a [`Backend`]. Clones share everything.
 ///
@@ -71,7 +75,8 @@ pub(super) struct Core<B> {
     pub(super) validators: Option<Validators>,
     pub(super) sealer: Sealer,
     pub(super) parked: Arc<Parked>,
-    pub(super) page_size: usize,
+    pub(super) pages: Pages,
+    pub(super) views: Views,
     pub(super) subsets: BTreeMap<String, Arc<Subset>>,
     pub(super) closing: CancellationToken,
 }
@@ -81,12 +86,6 @@ pub(super) struct Core<B> {
 pub(super) struct Narrowed {
     pub(super) name: String,
     subset: Arc<Subset>,
-}
-
-/// The tools that a caller sees here, whatever the mode.
-pub(super) struct Visible {
-    pub(super) tools: Vec<Arc<ListedTool>>,
-    pub(super) hints: CacheHints,
 }
 
 impl<B: Backend> Gateway<B> {
@@ -138,13 +137,64 @@ impl<B: Backend> Gateway<B> {
         self.core.parked.clear();
     }
 
-    pub(super) async fn visible(&self, caller: &Caller) -> Result<Visible, BackendError> {
-        let list = self.core.backend.tools(caller).await?;
-        let tools = list.tools.iter().filter(|tool| self.shows(tool));
-        Ok(Visible {
-            tools: tools.cloned().collect(),
-            hints: list.hints,
-        })
+    /// The tools that a caller sees here, whatever the mode.
+    pub(super) async fn visible(&self, caller: &Caller) -> Result<Arc<View>, BackendError> {
+        let core = &self.core;
+        let list = core.backend.tools(caller).await?;
+        let subset = self.narrowed.as_ref().map(|it| it.name.as_str());
+        let view = core
+            .views
+            .of(&list, subset, |tool| self.shows(tool), core.mode);
+        Ok(view)
+    }
+
+    /// Whether a caller sees the facade.
+    pub(super) async fn has_facade(&self, caller: &Caller) -> Result<bool, BackendError> {
+        match self.core.mode {
+            Mode::Facade => Ok(true),
+            Mode::Passthrough => Ok(false),
+            Mode::Auto(_) => Ok(self.visible(caller).await?.is_hidden),
+        }
+    }
+
+    /// What is listed of these tools.
+    pub(super) fn listed(&self, caller: &Caller, view: &View) -> Vec<Arc<ListedTool>> {
+        if !view.is_hidden {
+            return view.tools.clone();
+        }
+        let always = view.tools.iter().filter(|tool| tool.always_listed);
+        // The facade's own names are taken.
+        let always = always.filter(|tool| facade::find(&tool.name).is_none());
+        let own = facade::tools(&self.servers(caller));
+        own.into_iter().chain(always.cloned()).collect()
+    }
+
+    /// How the servers stand of which this caller can see tools here.
+    pub(super) fn servers(&self, caller: &Caller) -> Vec<ServerStatus> {
+        let mut servers = self.core.backend.servers(caller);
+        if let Some(narrowed) = &self.narrowed {
+            servers.retain(|it| narrowed.subset.may_contain_server(&it.label));
+            for server in &mut servers {
+                if !narrowed.subset.contains_all_of(&server.label) {
+                    // Which tools there are besides those of the subset is not the client's to know.
+                    (server.tools, server.samples, server.held) = (None, Vec::new(), Vec::new());
+                }
+            }
+        }
+        servers
+    }
+
+    /// The tool of this name; only the server is waited for whose tool it would be.
+    pub(super) async fn resolve(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<Arc<ListedTool>, BackendError> {
+        let tool = self.core.backend.resolve_tool(caller, name).await?;
+        if self.shows(&tool) {
+            return Ok(tool);
+        }
+        Err(BackendError::UnknownTool(name.to_owned()))
     }
 
     pub(super) fn find(&self, caller: &Caller, name: &str) -> Option<Arc<ListedTool>> {
@@ -242,7 +292,8 @@ impl<B: Backend> GatewayBuilder<B> {
             validators: self.validators,
             sealer: Sealer::new(&key.ok_or(GatewayError::NoRandomness)?),
             parked: Arc::default(),
-            page_size: self.page_size,
+            pages: Pages::new(self.page_size),
+            views: Views::default(),
             subsets: self.subsets,
             closing: CancellationToken::new(),
         };

@@ -33,11 +33,12 @@ use super::input::{Answer, Input};
 use super::job::{Finished, ForWhom, Work};
 use super::line::{self, Line};
 use super::outcome::CallOutcome;
+use super::pages::Listable;
 use super::rounds::{Request, Round, Rounds};
 use super::state::Bound;
 use super::target::{self, Target};
 use super::watch::{Watch, Watched};
-use super::{convert, facade, pages};
+use super::{convert, facade, overview};
 
 /// How many resources one client may watch.
 const WATCHED: usize = 1_024;
@@ -137,6 +138,24 @@ impl<B: Backend> Handler<B> {
         }
     }
 
+    /// One page of a list of this client, and the cursor of the next.
+    fn page<T: Listable>(
+        &self,
+        list: &str,
+        items: Vec<T>,
+        request: Option<PaginatedRequestParams>,
+    ) -> Result<(Vec<T>, Option<String>), ErrorData> {
+        let subset = self.gateway.narrowed.as_ref().map(|it| it.name.as_str());
+        let owner = format!(
+            "{list}/{}/{}",
+            subset.unwrap_or_default(),
+            self.caller.principal()
+        );
+        let cursor = request.and_then(|request| request.cursor);
+        let pages = &self.gateway.core.pages;
+        pages.page(&owner, items, cursor.as_deref())
+    }
+
     fn bound(&self, method: &str, name: &str, arguments: &Map<String, Value>) -> Bound {
         let subset = self.gateway.narrowed.as_ref();
         let subset = subset.map(|narrowed| narrowed.name.as_str());
@@ -161,10 +180,6 @@ fn answers(responses: Option<InputResponses>) -> Result<BTreeMap<String, Answer>
             Err(ErrorData::invalid_params(text, None))
         })
         .collect()
-}
-
-fn cursor(request: Option<PaginatedRequestParams>) -> Option<String> {
-    request.and_then(|request| request.cursor)
 }
 
 fn unsupported() -> ErrorData {
@@ -216,7 +231,8 @@ impl<B: Backend> ServerHandler for Handler<B> {
         let mut program = Implementation::new(identity.name, identity.version);
         program.title = identity.title;
         let mut config = ServerConfig::new(capabilities).with_server_info(program);
-        config.instructions = identity.instructions;
+        let servers = self.gateway.servers(&self.caller);
+        config.instructions = overview::instructions(identity.instructions, &servers);
         config
     }
 
@@ -248,10 +264,8 @@ impl<B: Backend> ServerHandler for Handler<B> {
         let modern = line::is_modern(&context);
         let visible = self.gateway.visible(&self.caller).await;
         let visible = visible.map_err(|error| convert::error(&error, modern))?;
-        let core = &self.gateway.core;
-        let listed = core.mode.listed(&visible.tools);
-        let cursor = cursor(request);
-        let (tools, next) = pages::page(listed, |it| &it.name, cursor.as_deref(), core.page_size)?;
+        let listed = self.gateway.listed(&self.caller, &visible);
+        let (tools, next) = self.page("tools", listed, request)?;
         let tools = tools.iter().map(|tool| convert::tool(tool)).collect();
         Ok(page_result!(
             ListToolsResult,
@@ -330,8 +344,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         let modern = line::is_modern(&context);
         let listing = self.backend().prompts(&self.caller).await;
         let listing = listing.map_err(|error| convert::error(&error, modern))?;
-        let (cursor, size) = (cursor(request), self.gateway.core.page_size);
-        let (items, next) = pages::page(listing.items, |it| &it.name, cursor.as_deref(), size)?;
+        let (items, next) = self.page("prompts", listing.items, request)?;
         let items = items.into_iter().map(convert::prompt).collect();
         Ok(page_result!(
             ListPromptsResult,
@@ -379,8 +392,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         let modern = line::is_modern(&context);
         let listing = self.backend().resources(&self.caller).await;
         let listing = listing.map_err(|error| convert::error(&error, modern))?;
-        let (cursor, size) = (cursor(request), self.gateway.core.page_size);
-        let (items, next) = pages::page(listing.items, |it| &it.uri, cursor.as_deref(), size)?;
+        let (items, next) = self.page("resources", listing.items, request)?;
         let items = items.into_iter().map(convert::resource).collect();
         Ok(page_result!(
             ListResourcesResult,
@@ -402,8 +414,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         let modern = line::is_modern(&context);
         let listing = self.backend().resource_templates(&self.caller).await;
         let listing = listing.map_err(|error| convert::error(&error, modern))?;
-        let (cursor, size) = (cursor(request), self.gateway.core.page_size);
-        let (items, next) = pages::page(listing.items, |it| &it.uri, cursor.as_deref(), size)?;
+        let (items, next) = self.page("templates", listing.items, request)?;
         let items = items.into_iter().map(convert::template).collect();
         Ok(page_result!(
             ListResourceTemplatesResult,

@@ -26,6 +26,7 @@ mod job;
 mod line;
 mod mode;
 mod outcome;
+mod overview;
 mod pages;
 mod parked;
 mod pattern;
@@ -37,6 +38,7 @@ mod subset;
 mod target;
 mod tool;
 mod validators;
+mod view;
 mod watch;
 
 pub use access::{Access, AccessRule, CallerFilter};

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::facade;
 use super::tool::ListedTool;
 
 /// What a client sees of the catalogue.
@@ -66,17 +65,6 @@ impl Mode {
             Self::Auto(threshold) => threshold.exceeded_by(tools),
         }
     }
-
-    /// What is listed of these tools.
-    pub(super) fn listed(&self, tools: &[Arc<ListedTool>]) -> Vec<Arc<ListedTool>> {
-        if !self.hides(tools) {
-            return tools.to_vec();
-        }
-        let always = tools.iter().filter(|tool| tool.always_listed);
-        // The facade's own names are taken.
-        let always = always.filter(|tool| facade::find(&tool.name).is_none());
-        facade::TOOLS.iter().chain(always).cloned().collect()
-    }
 }
 
 #[cfg(test)]
@@ -104,18 +92,5 @@ mod tests {
         let auto = Mode::default();
         assert!(!auto.hides(&tools(2, &"x".repeat(19_900))));
         assert!(auto.hides(&tools(2, &"x".repeat(20_100))));
-    }
-
-    #[test]
-    fn behind_the_facade_only_what_must_be_is_listed() {
-        let mut all = tools(40, "small");
-        all[7] = Arc::new(ListedTool::new("seven", Map::new()).always_listed());
-        all[8] = Arc::new(ListedTool::new("call_tool", Map::new()).always_listed());
-        let listed = Mode::default().listed(&all);
-        let names: Vec<&str> = listed.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(
-            names,
-            ["search_tools", "describe_tool", "call_tool", "seven"]
-        );
     }
 }

@@ -66,6 +66,12 @@ impl Subset {
         (is_all || is_named()) && !is_excluded()
     }
 
+    /// Whether every tool of the server with this label belongs to it.
+    pub(super) fn contains_all_of(&self, label: &str) -> bool {
+        let all = self.servers.is_empty() && self.tools.is_empty();
+        (all || self.servers.contains(label)) && self.without.is_empty()
+    }
+
     /// Whether the tool belongs to it.
     pub fn contains(&self, tool: &ListedTool) -> bool {
         self.contains_names(tool.server.as_deref(), &Names::of_tool(tool))

@@ -27,43 +27,52 @@ pub(super) async fn find<B: Backend>(
     name: &str,
     arguments: Map<String, Value>,
 ) -> Result<Target, BackendError> {
-    let core = &gateway.core;
-    if facade::find(name).is_some() {
-        let tools = gateway.visible(caller).await?.tools;
-        if core.mode.hides(&tools) {
-            return Ok(match name {
-                facade::SEARCH => {
-                    let search = core.search.as_ref();
-                    Target::Answered(facade::search(arguments, &tools, search))
-                }
-                facade::DESCRIBE => Target::Answered(facade::describe(arguments, &tools)),
-                _ => behind_facade(gateway, arguments, &tools),
-            });
+    if facade::find(name).is_some() && gateway.has_facade(caller).await? {
+        return match name {
+            facade::CALL => behind_facade(gateway, caller, arguments).await,
+            facade::SEARCH => {
+                let view = gateway.visible(caller).await?;
+                let servers = gateway.servers(caller);
+                let search = gateway.core.search.as_ref();
+                let outcome = facade::search(arguments, &view.tools, &servers, search);
+                Ok(Target::Answered(outcome))
+            }
+            _ => {
+                let view = gateway.visible(caller).await?;
+                Ok(Target::Answered(facade::describe(arguments, &view)))
+            }
+        };
+    }
+    match gateway.resolve(caller, name).await {
+        Ok(tool) => Ok(checked(gateway, tool, arguments)),
+        // The model reads why, which a client may keep to itself where it is an error of the protocol.
+        Err(error @ BackendError::ServerUnavailable { .. }) => {
+            Ok(Target::Answered(CallOutcome::error(error.to_string())))
         }
+        Err(error) => Err(error),
     }
-    let mut found = gateway.find(caller, name);
-    if found.is_none() {
-        // Perhaps its server has not been heard of yet.
-        let tools = gateway.visible(caller).await?.tools;
-        found = tools.into_iter().find(|tool| tool.name == name);
-    }
-    let tool = found.ok_or_else(|| BackendError::UnknownTool(name.to_owned()))?;
-    Ok(checked(gateway, tool, arguments))
 }
 
 /// What `call_tool` is for. What is wrong with it is for the model, which has no list to look at.
-fn behind_facade<B: Backend>(
+async fn behind_facade<B: Backend>(
     gateway: &Gateway<B>,
+    caller: &Caller,
     arguments: Map<String, Value>,
-    tools: &[Arc<ListedTool>],
-) -> Target {
-    match facade::target(arguments) {
-        Err(text) => Target::Answered(CallOutcome::error(text)),
-        Ok((name, arguments)) => match tools.iter().find(|tool| tool.name == name) {
-            Some(tool) => checked(gateway, tool.clone(), arguments),
-            None => Target::Answered(CallOutcome::error(facade::unknown(&name, tools))),
-        },
-    }
+) -> Result<Target, BackendError> {
+    let (name, arguments) = match facade::target(arguments) {
+        Ok(target) => target,
+        Err(text) => return Ok(Target::Answered(CallOutcome::error(text))),
+    };
+    let text = match gateway.resolve(caller, &name).await {
+        Ok(tool) => return Ok(checked(gateway, tool, arguments)),
+        Err(BackendError::UnknownTool(_)) => {
+            let view = gateway.visible(caller).await?;
+            facade::unknown(&name, &view.tools)
+        }
+        Err(error @ BackendError::ServerUnavailable { .. }) => error.to_string(),
+        Err(error) => return Err(error),
+    };
+    Ok(Target::Answered(CallOutcome::error(text)))
 }
 
 /// The tool, unless the arguments do not fit.

@@ -1,6 +1,7 @@
 //! Telling clients that something has changed.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tokio::sync::broadcast;
 use super::backend::{Backend, Change};
 use super::caller::Caller;
 use super::gateway::Gateway;
-use super::pages::mark;
+use super::tool::ListedTool;
 
 /// How long further changes are waited for, so that a storm becomes one notice.
 const GATHER: Duration = Duration::from_millis(250);
@@ -71,13 +72,12 @@ impl<B: Backend> Watch<B> {
         let Ok(visible) = self.gateway.visible(&self.caller).await else {
             return true;
         };
-        let mode = self.gateway.core.mode;
-        if !mode.hides(&visible.tools) {
+        if !visible.is_hidden {
             self.seen = None;
             return true;
         }
-        let listed = mode.listed(&visible.tools);
-        let now = mark(listed.iter().map(|tool| tool.name.as_str()));
+        let listed = self.gateway.listed(&self.caller, &visible);
+        let now = mark(&listed);
         self.seen.replace(now) != Some(now)
     }
 
@@ -137,6 +137,15 @@ impl<B: Backend> Watch<B> {
             }
         }
     }
+}
+
+/// A hash of what a client sees of these tools behind the facade.
+fn mark(tools: &[Arc<ListedTool>]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for tool in tools {
+        (&tool.name, &tool.description).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn is_watched(watched: &Watched, uri: &str) -> bool {

@@ -28,6 +28,7 @@ pub(super) struct Attempts {
 #[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) error: McpError,
+    pub(super) failed_at: Instant,
     pub(super) retry_at: Instant,
 }
 
@@ -68,10 +69,12 @@ impl Attempts {
         } else {
             let doublings = u32::try_from(self.failures.len() - 1).unwrap_or(u32::MAX);
             let wait = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(doublings));
-            wait.min(LONGEST_WAIT)
+            // A server that hangs takes as long to fail: whoever waited for that does not wait again at once.
+            wait.max(error.elapsed).min(LONGEST_WAIT)
         };
         self.last = Some(Failure {
             error: error.clone(),
+            failed_at: now,
             // Servers that went down together do not come back in step.
             retry_at: now + wait.mul_f64(0.8 + 0.4 * fastrand::f64()),
         });

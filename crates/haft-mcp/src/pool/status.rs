@@ -6,7 +6,12 @@ use tokio::time::Instant;
 
 use super::attempts::Failure;
 use super::server::Server;
+use super::tools::ServerTools;
 use crate::error::{Era, McpError, TransportKind};
+
+/// How many tools are named as samples, and how long their names are at most.
+const SAMPLES: usize = 3;
+const MAX_SAMPLE_BYTES: usize = 40;
 
 /// How a server of a pool stands, as plain values.
 ///
@@ -26,6 +31,9 @@ pub struct ServerStatus {
     pub state: ServerState,
     /// How many tools may be used; none as long as no list is known.
     pub tools: Option<usize>,
+    /// The server's own names of its first few tools, as far as they are plain identifiers: nothing that could
+    /// be read as a sentence.
+    pub samples: Vec<String>,
     /// The server's own names of tools that are held back until `haft mcp accept`.
     pub held: Vec<String>,
     /// The time since the list was read from the server; none for a saved list.
@@ -87,6 +95,7 @@ impl ServerStatus {
                 retry_in: None,
             },
             tools: None,
+            samples: Vec::new(),
             held: Vec::new(),
             list_age: None,
         }
@@ -105,6 +114,7 @@ impl Server {
             era: self.known_era(),
             state: self.server_state(known.is_some()),
             tools: known.as_ref().map(|tools| tools.tools.len()),
+            samples: known.as_deref().map(samples).unwrap_or_default(),
             held: held.map(|tool| tool.name.clone()).collect(),
             list_age: self.list_age(),
         }
@@ -129,6 +139,18 @@ impl Server {
             None => ServerState::NotStarted,
         }
     }
+}
+
+fn samples(tools: &ServerTools) -> Vec<String> {
+    let is_plain = |name: &&str| {
+        name.len() <= MAX_SAMPLE_BYTES
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+    };
+    let names = tools.tools.iter().map(|tool| tool.name.as_str());
+    let names = names.filter(is_plain).take(SAMPLES);
+    names.map(str::to_owned).collect()
 }
 
 fn unavailable(failure: &Failure) -> ServerState {

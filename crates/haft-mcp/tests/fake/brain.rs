@@ -204,6 +204,7 @@ impl Brain {
 
     /// Registers the tools later, by `late-tools=MS`: none is listed before, and each half is announced.
     pub fn register_late(&self, sink: &Sink) {
+        self.announce_file_changes(sink);
         let Some(wait) = self.number("late-tools") else {
             return;
         };
@@ -214,6 +215,26 @@ impl Brain {
                 thread::sleep(wait);
                 brain.state().registered += 1;
                 if !brain.has("tells-no-changes") {
+                    brain.tell_change(&sink);
+                }
+            }
+        });
+    }
+
+    /// Announces changes of the file of `tools-in=FILE`, by `announces-file`.
+    fn announce_file_changes(&self, sink: &Sink) {
+        let Some(file) = self.said("tools-in").filter(|_| self.has("announces-file")) else {
+            return;
+        };
+        let (brain, sink, file) = (self.clone(), Arc::clone(sink), file.to_owned());
+        thread::spawn(move || {
+            let read = || std::fs::read_to_string(&file).unwrap_or_default();
+            let mut seen = read();
+            loop {
+                thread::sleep(Duration::from_millis(50));
+                let now = read();
+                if now != seen {
+                    seen = now;
                     brain.tell_change(&sink);
                 }
             }

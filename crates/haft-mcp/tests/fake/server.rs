@@ -48,7 +48,9 @@ fn main() {
         sink(b"Welcome to the fake server 1.0".to_vec());
         sink(b"{\"level\":\"info\",\"message\":\"ready\"}".to_vec());
     }
-    if brain.has("never-reads") {
+    let hangs = brain.said("hangs-if");
+    let hangs = hangs.is_some_and(|file| std::path::Path::new(file).exists());
+    if hangs || brain.has("never-reads") {
         std::thread::sleep(Duration::from_secs(1000));
     }
     for line in std::io::stdin().lock().lines() {

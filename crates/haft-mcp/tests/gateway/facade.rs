@@ -230,8 +230,16 @@ async fn a_bad_call_through_the_facade_is_told_to_the_model_and_goes_nowhere() {
                 "invalid arguments for `box__echo`:\n- `/text`: ",
             ),
             (
-                json!({"name": "box__echo", "arguments": "{}"}),
-                "invalid arguments for `call_tool`: ",
+                json!({"name": "box__echo", "arguments": "{\"text\": 3}"}),
+                "invalid arguments for `box__echo`:\n- `/text`: ",
+            ),
+            (
+                json!({"name": "box__echo", "arguments": "[]"}),
+                "invalid arguments for `call_tool`: `arguments` is a string that holds no JSON object",
+            ),
+            (
+                json!({"name": "box__echo", "arguments": [1]}),
+                "invalid arguments for `call_tool`: `arguments` must be an object",
             ),
             (
                 json!({}),
@@ -249,6 +257,43 @@ async fn a_bad_call_through_the_facade_is_told_to_the_model_and_goes_nowhere() {
         }
     }
     assert_eq!(toolbox.calls(), []);
+}
+
+#[tokio::test]
+async fn arguments_of_a_call_may_be_a_string_that_holds_an_object() {
+    let toolbox = many();
+    let gateway = Gateway::builder(toolbox.clone()).build().unwrap();
+    let client = connect(&gateway, "a", Person::helpful(Era::Modern).0).await;
+    for arguments in [json!("{\"text\": \"a\"}"), json!({"text": "a"})] {
+        let arguments = json!({"name": "box__echo", "arguments": arguments});
+        call(&client, "call_tool", arguments).await;
+    }
+    for arguments in [
+        json!({"name": "box__echo"}),
+        json!({"name": "box__echo", "arguments": null}),
+    ] {
+        call(&client, "call_tool", arguments).await;
+    }
+    let expected = [
+        json!({"text": "a"}),
+        json!({"text": "a"}),
+        json!({}),
+        json!({}),
+    ];
+    let calls: Vec<_> = toolbox.calls().into_iter().map(|(_, with)| with).collect();
+    assert_eq!(calls, expected);
+}
+
+#[tokio::test]
+async fn names_of_the_facade_are_not_taken_by_tools_behind_it() {
+    let clash = ListedTool::new("call_tool", object(json!({"type": "object"}))).always_listed();
+    let toolbox = Toolbox::new([tool("echo"), tool("who").always_listed(), clash]);
+    let gateway = Gateway::builder(toolbox)
+        .mode(Mode::Facade)
+        .build()
+        .unwrap();
+    let client = connect(&gateway, "a", Person::helpful(Era::Modern).0).await;
+    assert_eq!(names(&client).await, LISTED);
 }
 
 /// Finds the last tool, whatever is asked, and one that does not exist.

@@ -160,6 +160,109 @@ async fn a_silent_server_holds_up_nobody_else() {
 }
 
 #[tokio::test]
+async fn a_saved_list_is_there_at_once_and_a_hanging_server_is_waited_for_only_once() {
+    let place = Place::new();
+    let hangs = place.file("hangs");
+    let word = format!("hangs-if={}", hangs.display());
+    let settings = || {
+        let mut settings = place.fake("files", &["modern", "tools=2", &word]);
+        settings.timeouts.connect = Duration::from_secs(4);
+        settings
+    };
+    let pool = place.pool();
+    tools(&pool.add(settings()).unwrap()).await;
+    pool.close().await;
+
+    std::fs::write(&hangs, "").unwrap();
+    let pool = place.pool();
+    let server = pool.add(settings()).unwrap();
+    let started = Instant::now();
+    for _ in 0..20 {
+        assert_eq!(names(&server.tools().await.unwrap()), ["t0", "t1"]);
+        assert_eq!(names(&server.tools_now().unwrap()), ["t0", "t1"]);
+        let wait = Duration::from_secs(10);
+        assert!(server.tools_or_first(wait).await.is_some());
+    }
+    assert!(started.elapsed() < Duration::from_secs(2));
+    until("it is being started", || {
+        server.status().state.as_str() == "starting"
+    })
+    .await;
+    until("the attempt has failed", || {
+        server.status().state.as_str() == "unavailable"
+    })
+    .await;
+    let starts = place.starts();
+    for _ in 0..20 {
+        assert_eq!(names(&server.tools_now().unwrap()), ["t0", "t1"]);
+    }
+    assert_eq!(place.starts(), starts, "not asked again within its backoff");
+    pool.close().await;
+
+    // Without a saved list: the first wait is bounded for all requests together, and errors come at once.
+    let pool = place.pool();
+    let mut never_seen = settings();
+    never_seen.label = haft_mcp::Label::new("other").unwrap();
+    let server = pool.add(never_seen).unwrap();
+    let started = Instant::now();
+    for _ in 0..5 {
+        let wait = Duration::from_secs(1);
+        assert!(server.tools_or_first(wait).await.is_none());
+    }
+    assert!(started.elapsed() < Duration::from_secs(3));
+    server.tools().await.unwrap_err();
+    let started = Instant::now();
+    for _ in 0..5 {
+        server.tools().await.unwrap_err();
+    }
+    assert!(started.elapsed() < Duration::from_secs(3));
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_status_says_how_a_server_stands_without_secrets() {
+    let place = Place::new();
+    let pool = place.pool();
+    let mut files = place.fake("files", &["modern", "tools=5"]);
+    files.description = Some("The documents".into());
+    let files = pool.add(files).unwrap();
+    let status = files.status();
+    assert_eq!((status.state.as_str(), status.tools), ("not_started", None));
+    tools(&files).await;
+    let status = files.status();
+    assert_eq!(status.label, "files");
+    assert_eq!(status.description.as_deref(), Some("The documents"));
+    assert_eq!(status.transport, Some(haft_mcp::TransportKind::Stdio));
+    assert_eq!(
+        (status.state.as_str(), status.tools),
+        ("connected", Some(5))
+    );
+    assert_eq!(status.samples, ["t0", "t1", "t2"]);
+    assert!(status.held.is_empty() && status.list_age.is_some());
+
+    let label = haft_mcp::Label::new("gone").unwrap();
+    let gone = pool
+        .add(haft_mcp::ServerSettings::stdio(
+            label,
+            "no-such-program-hunter2",
+        ))
+        .unwrap();
+    gone.tools().await.unwrap_err();
+    let haft_mcp::ServerState::Unavailable {
+        reason,
+        detail,
+        retry_in,
+    } = gone.status().state
+    else {
+        panic!("{:?}", gone.status());
+    };
+    assert_eq!(reason, "the server's program cannot be started");
+    assert!(detail.contains("no-such-program"), "{detail}");
+    assert!(retry_in.unwrap() > Duration::from_secs(30));
+    pool.close().await;
+}
+
+#[tokio::test]
 async fn a_stale_list_is_read_anew_when_it_is_used() {
     let place = Place::new();
     let pool = place.pool();

@@ -16,11 +16,15 @@ use haft_mcp::{Pool, Server, ServerStatus, ServerTools};
 use tokio::sync::broadcast;
 
 use super::entry::{Entry, Target, native_entry, server_entries};
+use super::lists::{Listed, Offer, Offers};
 use super::{ServerFilter, native, remote};
 
-/// How long a list waits for servers of which nothing is known yet. Those that take longer come with a
-/// notice that the list has changed.
-const LIST_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the first lists of a process wait for servers of which nothing is known yet, so that quick
+/// servers are there for clients that list only once. Those that take longer arrive by `list_changed`.
+const FIRST_LIST_WAIT: Duration = Duration::from_secs(2);
+
+/// How long a call waits for the list of the server that its tool would belong to.
+const CALL_LIST_WAIT: Duration = Duration::from_secs(30);
 
 /// For how long haft's own tools may be believed to be the same.
 const OWN_TTL: Duration = Duration::from_mins(1);
@@ -52,6 +56,7 @@ pub struct CatalogBackend {
     changes: broadcast::Sender<Change>,
     /// What was made of each server's last list.
     made: Mutex<HashMap<String, Made>>,
+    offers: Offers,
 }
 
 struct Made {
@@ -83,6 +88,7 @@ impl CatalogBackend {
             instructions: None,
             changes,
             made: Mutex::default(),
+            offers: Offers::default(),
         }
     }
 
@@ -147,18 +153,55 @@ impl CatalogBackend {
         entries
     }
 
-    fn find(&self, caller: &Caller, name: &str) -> Option<Entry> {
-        let own = self.own(caller).into_iter();
-        let own = own.into_iter().find(|entry| entry.listed.name == name);
-        own.or_else(|| {
-            let entry = self.selected(caller).iter().find_map(|server| {
-                let tools = server.known_tools()?;
-                let entries = self.of_server(server, &tools);
-                let found = entries.iter().find(|entry| entry.listed.name == name);
-                found.cloned()
-            });
-            entry.filter(|entry| self.access.admits(caller, &entry.listed))
+    /// The tools of this caller by what is known of the servers.
+    fn offer(&self, caller: &Caller, lists: Vec<Listed>) -> Arc<Offer> {
+        let is_tenant = self.sight == Sight::Tenants;
+        let version = self.catalog.snapshot().version();
+        self.offers.get(caller, is_tenant, version, lists, |lists| {
+            let mut hints = CacheHints {
+                ttl: OWN_TTL,
+                public: self.sight == Sight::Operator,
+            };
+            let mut entries = self.own(caller);
+            for (server, list) in lists {
+                let Some(list) = list else {
+                    // A client that lists again may find it.
+                    hints.ttl = Duration::ZERO;
+                    continue;
+                };
+                hints = hints.joined(CacheHints {
+                    ttl: list.ttl,
+                    public: list.is_public,
+                });
+                let of_server = self.of_server(server, list);
+                let admitted = |entry: &&Entry| self.access.admits(caller, &entry.listed);
+                entries.extend(of_server.iter().filter(admitted).cloned());
+            }
+            Offer::new(entries, hints)
         })
+    }
+
+    fn known(&self, caller: &Caller) -> Vec<Listed> {
+        let servers = self.selected(caller).into_iter();
+        servers
+            .map(|server| {
+                let tools = server.known_tools();
+                (server, tools)
+            })
+            .collect()
+    }
+
+    fn find(&self, caller: &Caller, name: &str) -> Option<Entry> {
+        self.offer(caller, self.known(caller)).get(name).cloned()
+    }
+
+    /// The server whose tool this name would be, as far as names say.
+    fn server_of(&self, caller: &Caller, name: &str) -> Option<Arc<Server>> {
+        let has_prefix = |server: &Arc<Server>| {
+            let rest = name.strip_prefix(server.label().as_str());
+            rest.is_some_and(|rest| rest.starts_with("__"))
+        };
+        self.selected(caller).into_iter().find(has_prefix)
     }
 }
 
@@ -180,23 +223,6 @@ async fn pass_on(
     }
 }
 
-/// The list of a server, if it comes in time. Reading goes on when nobody waits for it any more.
-async fn in_time(server: &Arc<Server>) -> Option<Arc<ServerTools>> {
-    let reading = Arc::clone(server);
-    let reading = tokio::spawn(async move { reading.tools().await });
-    match tokio::time::timeout(LIST_PATIENCE, reading).await {
-        Ok(Ok(Ok(tools))) => Some(tools),
-        Ok(Ok(Err(error))) => {
-            tracing::warn!(server = %server.label(), %error, "its tools are not there");
-            None
-        }
-        Ok(Err(_)) | Err(_) => {
-            tracing::warn!(server = %server.label(), "its tools are not there yet");
-            None
-        }
-    }
-}
-
 impl Backend for CatalogBackend {
     fn identity(&self) -> Identity {
         Identity {
@@ -207,35 +233,39 @@ impl Backend for CatalogBackend {
     }
 
     async fn tools(&self, caller: &Caller) -> Result<Arc<ToolList>, BackendError> {
-        let servers = self.selected(caller);
-        let lists = join_all(servers.iter().map(in_time)).await;
-        let mut hints = CacheHints {
-            ttl: OWN_TTL,
-            public: self.sight == Sight::Operator,
+        let lists = self.selected(caller).into_iter().map(|server| async move {
+            let tools = server.tools_or_first(FIRST_LIST_WAIT).await;
+            (server, tools)
+        });
+        let lists = join_all(lists).await;
+        Ok(Arc::clone(&self.offer(caller, lists).list))
+    }
+
+    async fn resolve_tool(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<Arc<ListedTool>, BackendError> {
+        let unknown = || BackendError::UnknownTool(name.to_owned());
+        if let Some(entry) = self.find(caller, name) {
+            return Ok(entry.listed);
+        }
+        // Perhaps its list is not known yet, or not the newest.
+        let server = self.server_of(caller, name).ok_or_else(unknown)?;
+        let unavailable = |reason| BackendError::ServerUnavailable {
+            server: server.label().to_string(),
+            reason,
         };
-        let own = self.own(caller).into_iter();
-        let mut tools: Vec<Arc<ListedTool>> = own.map(|entry| entry.listed).collect();
-        let mut names: HashSet<String> = tools.iter().map(|it| it.name.clone()).collect();
-        for (server, list) in servers.iter().zip(lists) {
-            let Some(list) = list else {
-                // Whoever asks again may find it.
-                hints.ttl = Duration::ZERO;
-                continue;
-            };
-            hints = hints.joined(CacheHints {
-                ttl: list.ttl,
-                public: list.is_public,
-            });
-            let entries = self.of_server(server, &list);
-            let admitted = |entry: &&Entry| self.access.admits(caller, &entry.listed);
-            for entry in entries.iter().filter(admitted) {
-                // A name that two have is the first one's; only a hash could be that of two.
-                if names.insert(entry.listed.name.clone()) {
-                    tools.push(Arc::clone(&entry.listed));
-                }
+        match tokio::time::timeout(CALL_LIST_WAIT, server.tools()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Err(unavailable(error.cause.for_callers())),
+            Err(_) => {
+                let limit = CALL_LIST_WAIT.as_secs();
+                return Err(unavailable(format!("no list of tools within {limit} s")));
             }
         }
-        Ok(Arc::new(ToolList { tools, hints }))
+        let found = self.find(caller, name);
+        found.map(|entry| entry.listed).ok_or_else(unknown)
     }
 
     fn find_tool(&self, caller: &Caller, name: &str) -> Option<Arc<ListedTool>> {
@@ -261,7 +291,10 @@ impl Backend for CatalogBackend {
 
     fn servers(&self, caller: &Caller) -> Vec<ServerStatus> {
         let servers = self.selected(caller);
-        let known = servers.iter().map(|server| server.status());
+        let offer = self.offer(caller, self.known(caller));
+        let known = servers
+            .iter()
+            .map(|server| offer.status_for_caller(server.status()));
         let unusable = self.unusable.iter();
         let unusable = unusable.filter(|it| self.admits_server(caller, &it.label));
         known.chain(unusable.cloned()).collect()

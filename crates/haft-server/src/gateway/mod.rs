@@ -9,6 +9,7 @@ mod backend;
 mod endpoints;
 mod entry;
 mod filter;
+mod lists;
 mod mounted;
 mod native;
 mod passing;

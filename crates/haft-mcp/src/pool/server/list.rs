@@ -1,4 +1,4 @@
-//! The tools of a server of a pool: read when they are needed, kept when they cannot be.
+//! What is known of the tools of a server of a pool, and which of them may be called.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::super::memory::place;
 use super::super::tools::{ServerTools, pin_of, written};
-use super::{Listed, Server, is_gone};
+use super::{Listed, Server};
 use crate::error::{Cause, Era, McpError};
 use crate::listing::ToolList;
 use crate::pins::{Compared, Standing};
@@ -17,66 +17,9 @@ use crate::tool::Diagnostic;
 /// A list of a server that tells no changes is believed at least this long.
 const FRESH_AT_LEAST: Duration = Duration::from_secs(10);
 
-/// Where an older list is at hand, nobody waits longer than this for the newer one.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 impl Server {
-    /// The tools. The server is connected to if it has to be; where that fails, or takes longer than two
-    /// seconds, those that are known from before are the answer, and it is an error only if there are
-    /// none.
-    pub async fn tools(self: &Arc<Self>) -> Result<Arc<ServerTools>, McpError> {
-        self.touch();
-        if let Some(tools) = self.fresh_tools() {
-            return Ok(tools);
-        }
-        // An empty list is no answer as long as a newer one can be had.
-        let Some(known) = self.known_tools().filter(|it| !it.tools.is_empty()) else {
-            return self.refresh().await;
-        };
-        // The task goes on when nobody waits for it any more.
-        let server = Arc::clone(self);
-        let refreshing = tokio::spawn(async move { server.refresh().await });
-        match tokio::time::timeout(PATIENCE, refreshing).await {
-            Ok(Ok(Ok(tools))) => Ok(tools),
-            Ok(Ok(Err(error))) => {
-                tracing::warn!(server = %self.label(), %error, "the tools known from before are used");
-                Ok(known)
-            }
-            Ok(Err(_)) | Err(_) => Ok(known),
-        }
-    }
-
-    /// Reads the tools anew, now. What is known from before stays where that fails.
-    pub async fn refresh(self: &Arc<Self>) -> Result<Arc<ServerTools>, McpError> {
-        let asked_at = Instant::now();
-        let _refreshing = self.refreshing.lock().await;
-        // Whoever read it while this one waited read it late enough.
-        if let Some(tools) = self.read_since(asked_at) {
-            return Ok(tools);
-        }
-        let mut connection = self.connection().await?;
-        let list = match self.list_over(&connection).await {
-            Err(error) if is_gone(&error) => {
-                self.discard(&connection);
-                connection = self.connection().await?;
-                self.list_over(&connection).await
-            }
-            answer => answer,
-        };
-        let list = match list {
-            Ok(list) => list,
-            Err(error) => {
-                if is_gone(&error) {
-                    self.discard(&connection);
-                }
-                return Err(error);
-            }
-        };
-        Ok(self.take_list(list, connection.era()).await)
-    }
-
     /// What of a list may be used from now on.
-    async fn take_list(self: &Arc<Self>, list: ToolList, era: Era) -> Arc<ServerTools> {
+    pub(super) async fn take_list(self: &Arc<Self>, list: ToolList, era: Era) -> Arc<ServerTools> {
         let server = Arc::clone(self);
         let taken = tokio::task::spawn_blocking(move || server.take_list_blocking(list, era)).await;
         match taken {
@@ -172,7 +115,7 @@ impl Server {
     }
 
     /// The tools, if they were read a moment ago or the server tells when they change.
-    fn fresh_tools(&self) -> Option<Arc<ServerTools>> {
+    pub(super) fn fresh_tools(&self) -> Option<Arc<ServerTools>> {
         let tells = self
             .connected()
             .is_some_and(|connection| connection.identity().tells_changes);
@@ -183,7 +126,7 @@ impl Server {
         is_fresh.then(|| Arc::clone(tools))
     }
 
-    fn read_since(&self, instant: Instant) -> Option<Arc<ServerTools>> {
+    pub(super) fn read_since(&self, instant: Instant) -> Option<Arc<ServerTools>> {
         let listed = self.listed.read().unwrap_or_else(PoisonError::into_inner);
         let is_late_enough = listed.read_at.is_some_and(|at| at > instant);
         listed.tools.clone().filter(|_| is_late_enough)

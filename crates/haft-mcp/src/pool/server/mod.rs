@@ -2,6 +2,7 @@
 
 mod call;
 mod list;
+mod refresh;
 mod settle;
 
 use std::fmt;
@@ -10,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use haft_core::Cancel;
-use tokio::sync::{Mutex as AsyncMutex, broadcast};
+use tokio::sync::{Mutex as AsyncMutex, broadcast, watch};
 use tokio::time::Instant;
 
 use super::attempts::{Advice, Attempts, Failure};
@@ -70,6 +71,14 @@ pub struct Server {
     opening: AsyncMutex<()>,
     /// Held while the list is read.
     refreshing: AsyncMutex<()>,
+    /// When the refresh began that is under way.
+    refreshing_since: Mutex<Option<Instant>>,
+    /// Whether a refresh in the background is under way; there is never more than one.
+    is_refresh_queued: AtomicBool,
+    /// Counts the refreshes that have ended.
+    refreshes: watch::Sender<u64>,
+    /// Until when first lists wait for a server of which nothing is known.
+    first_wait_until: Mutex<Option<Instant>>,
     listed: RwLock<Listed>,
     era: Mutex<Option<Era>>,
     /// Until when tools that appear count as part of the server's first list.
@@ -128,6 +137,10 @@ impl Server {
             opening_since: Mutex::default(),
             opening: AsyncMutex::default(),
             refreshing: AsyncMutex::default(),
+            refreshing_since: Mutex::default(),
+            is_refresh_queued: AtomicBool::new(false),
+            refreshes: watch::Sender::default(),
+            first_wait_until: Mutex::default(),
             listed: RwLock::new(Listed {
                 tools,
                 read_at: None,
@@ -230,6 +243,7 @@ impl Server {
     /// Lets the next use try at once, whatever happened before.
     pub fn forgive(&self) {
         locked(&self.attempts).forgive();
+        locked(&self.list_attempts).forgive();
     }
 
     async fn open(self: &Arc<Self>) -> Result<Arc<Connection>, McpError> {
