@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::answer::{Answer, AnswerEnd, Reply};
 use super::approval::{AskAlways, Question, Word};
-use super::desk::{Desk, Manner};
+use super::desk::Desk;
 use super::inquirer::{Inquirer, inquire};
 use crate::arguments::{ChatArguments, ModelChoice, ServeArguments};
 use crate::catalogue::{self, HostedHere};
@@ -54,10 +54,7 @@ pub(super) struct Engine {
 
 impl Engine {
     /// As the arguments and this folder's configuration say.
-    pub(super) async fn open(
-        arguments: &ChatArguments,
-        manner: Manner,
-    ) -> Result<Self, Box<dyn Error>> {
+    pub(super) async fn open(arguments: &ChatArguments) -> Result<Self, Box<dyn Error>> {
         // `--model` may name an entry of the configuration as well as an adapter and a model.
         let flag = arguments.model.as_deref();
         let by_adapter = flag.and_then(|name| name.parse::<ModelChoice>().ok());
@@ -67,15 +64,11 @@ impl Engine {
             ..ServeArguments::default()
         };
         let (config, choice) = configured(serve, Door::None, &process_environment).await?;
-        let questions = match manner {
-            Manner::Interactive => Questions::PerCall,
-            Manner::Piped | Manner::Json => Questions::Refused,
-        };
         let folder = match config.mcp.as_slice() {
             [] => None,
             _ => Some(crate::serve::data_dir(&config.data_dir)?),
         };
-        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref(), questions)?;
+        let (pool, unusable) = mcp::pool_of(&config.mcp, folder.as_deref(), Questions::PerCall)?;
         let mut tools = catalogue::hosted_here(config.search_files, &config.data_dir)?;
         let scripts = Wanted {
             flags: &arguments.scripts,
@@ -194,7 +187,10 @@ impl Engine {
     ) -> Result<Reply, Box<dyn Error>> {
         let (asker, mut questions) = Asker::new();
         let (person, mut inquiries) = Inquirer::new();
-        let context = ToolContext::builder().state(AskerSlot(Arc::new(person)));
+        let mut context = ToolContext::builder();
+        if desk.is_interactive() {
+            context = context.state(AskerSlot(Arc::new(person)));
+        }
         let mut run = RunBuilder::new(Arc::clone(&self.models[self.current].model))
             .binding(self.binding.clone())
             .session(self.session.clone())

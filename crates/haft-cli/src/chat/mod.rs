@@ -72,9 +72,7 @@ pub(crate) async fn chat(
         let server = spinner.during(Server::open(arguments)).await?;
         Partner::Server(Box::new(server))
     } else {
-        Partner::Engine(Box::new(
-            Engine::open(arguments, Manner::of(arguments.json)).await?,
-        ))
+        Partner::Engine(Box::new(Engine::open(arguments).await?))
     };
     let desk = Desk::open(Wishes {
         json: arguments.json,

@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::BoxFuture;
-use haft_mcp::{Answer, Asker, Question, Questions};
+use haft_mcp::{Answer, Asker, Question, Questions, Takes};
 use tokio::sync::{Mutex, Notify, mpsc};
 
 use super::{Heard, Inquiry, Step};
@@ -18,13 +18,10 @@ fn has_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Whether calls by hand bring somebody along who can be asked. Where nobody is, servers are told so.
+/// How calls by hand are declared to servers: the same with and without a terminal, because servers list
+/// other tools for other capabilities, and what appears only now would count as new and be held back.
 pub(crate) fn questions() -> Questions {
-    if has_terminal() {
-        Questions::PerCall
-    } else {
-        Questions::Refused
-    }
+    Questions::PerCall
 }
 
 /// Asks on standard error and reads standard input, one question at a time.
@@ -87,11 +84,25 @@ impl AtTerminal {
 impl Asker for AtTerminal {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
+            if !has_terminal() {
+                let wanted = question.wanted();
+                return Answer::Unaskable(format!(
+                    "there is no terminal to ask at, and the server wants {wanted}"
+                ));
+            }
             let answer = self.put(&question).await;
             answer.unwrap_or_else(|error| {
                 Answer::Unaskable(format!("the terminal cannot be used: {error}"))
             })
         })
+    }
+
+    fn takes(&self) -> Takes {
+        if has_terminal() {
+            Takes::ALL
+        } else {
+            Takes::NOTHING
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::terminal::{confirm, print_json};
 use crate::text::{counted, one_line};
 
 pub(super) fn accept(arguments: &McpAcceptArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let servers = Servers::configured(&arguments.from, Folder::AsItIs, Questions::Refused)?;
+    let servers = Servers::configured(&arguments.from, Folder::AsItIs, Questions::PerCall)?;
     let name = arguments.name.as_str();
     if !servers.labels.iter().any(|it| it.as_str() == name) {
         // It says what there is.

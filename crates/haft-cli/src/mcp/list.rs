@@ -14,7 +14,7 @@ use crate::terminal::print_json;
 use crate::text::{counted, one_line};
 
 pub(super) fn list(arguments: &McpListArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let servers = Servers::configured(&arguments.from, Folder::AsItIs, Questions::Refused)?;
+    let servers = Servers::configured(&arguments.from, Folder::AsItIs, Questions::PerCall)?;
     let rows: Vec<Row> = servers.labels.iter().map(|it| row(&servers, it)).collect();
     if arguments.json {
         let list: Vec<Value> = rows.iter().map(Row::json).collect();

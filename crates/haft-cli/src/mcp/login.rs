@@ -14,7 +14,7 @@ use crate::terminal::{Spinner, print_json};
 use crate::text::printable;
 
 pub(super) async fn login(arguments: McpLoginArguments) -> Result<ExitCode, Box<dyn Error>> {
-    let servers = Servers::configured(&arguments.from, Folder::Made, Questions::Refused)?;
+    let servers = Servers::configured(&arguments.from, Folder::Made, Questions::PerCall)?;
     let server = servers.find(Some(&arguments.name))?;
     let settings = server.settings();
     let tokens = tokens_in(&servers.config.data_dir);

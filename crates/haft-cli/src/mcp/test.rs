@@ -22,7 +22,7 @@ pub(super) async fn test(arguments: McpTestArguments) -> Result<ExitCode, Box<dy
         &arguments.ad_hoc,
         &arguments.from,
         Folder::Made,
-        Questions::Refused,
+        Questions::PerCall,
     )?;
     let wanted = wanted(&servers, &arguments.names)?;
     if wanted.is_empty() {

@@ -27,7 +27,7 @@ pub(super) async fn tools(arguments: McpToolsArguments) -> Result<ExitCode, Box<
         &arguments.ad_hoc,
         &arguments.from,
         Folder::Made,
-        Questions::Refused,
+        Questions::PerCall,
     )?;
     let server = servers.find(arguments.name.as_deref())?;
     let spinner = Spinner::new(&format!("connecting to `{}`", server.label()));

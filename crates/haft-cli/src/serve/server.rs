@@ -71,13 +71,8 @@ pub(super) async fn build(
     let tools = tools.map(|name| format!("{}{name}", catalogue::PREFIX));
     let tools = tools.collect();
     // What is missing was complained about.
-    // Only clients of the gateway can be asked something in the middle of a call.
-    let questions = if config.gateway.is_some() || !config.endpoints.is_empty() {
-        Questions::PerCall
-    } else {
-        Questions::Refused
-    };
-    let (mcp, _) = pool_of(&config.mcp, Some(data_dir), questions)?;
+    // Servers list other tools for other capabilities of their client, so haft declares the same everywhere.
+    let (mcp, _) = pool_of(&config.mcp, Some(data_dir), Questions::PerCall)?;
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)
         .catalog(catalog)

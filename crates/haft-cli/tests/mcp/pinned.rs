@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::kit::{configure, fake, folder, mcp, mcp_json};
+use crate::kit::{LineClient, configure, fake, folder, mcp, mcp_json};
 use crate::support::terminal::Terminal;
 
 /// A server that lists what the file `$LIST` holds, each time anew.
@@ -92,4 +92,61 @@ fn a_server_that_is_gone_shows_what_it_had() {
     assert_eq!(code, Some(0), "{aside}");
     assert!(out.contains("files__echo"), "{out}");
     assert!(aside.contains("listed the last time"), "{aside}");
+}
+
+/// A server whose list depends on the capabilities that its client declares and whose sets are in another
+/// order at every start.
+const VARYING_SERVER: &str = r#"
+while read -r line; do
+    id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+    answer() { echo '{"jsonrpc":"2.0","id":'"$id"','"$1"'}'; }
+    case "$line" in
+        *server/discover*) answer '"error":{"code":-32601,"message":"no"}' ;;
+        *'"initialize"'*)
+            case "$line" in *'"elicitation"'*) more=',{"name":"ask","inputSchema":{"type":"object"}}' ;; esac
+            answer '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+        *tools/list*)
+            if [ -e "$FLIP" ]; then rm "$FLIP"; set='"b","a"'; else : > "$FLIP"; set='"a","b"'; fi
+            answer '"result":{"tools":[{"name":"read","inputSchema":{"type":"object","required":['"$set"'],"properties":{"a":{"enum":['"$set"']},"b":{"default":['"$set"']}}}}'"$more"']}' ;;
+    esac
+done
+"#;
+
+/// The names that a client of `haft mcp serve` gets.
+fn names_through_gateway(folder: &std::path::Path) -> Vec<String> {
+    let mut client = LineClient::of_haft(folder, &[], json!({}));
+    let deadline = std::time::Instant::now() + crate::kit::LONG;
+    loop {
+        let answer = client.ask("tools/list", json!({}));
+        let tools = answer["result"]["tools"].as_array().unwrap().clone();
+        let names = tools.iter().filter_map(|it| it["name"].as_str());
+        let names: Vec<_> = names
+            .filter(|it| it.starts_with("files__"))
+            .map(str::to_owned)
+            .collect();
+        if !names.is_empty() || std::time::Instant::now() > deadline {
+            return names;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn sets_in_another_order_and_another_front_door_hold_nothing_back() {
+    let folder = folder("");
+    let script = folder.path().join("server.sh");
+    std::fs::write(&script, VARYING_SERVER).unwrap();
+    let config = format!(
+        "[mcp.files]\ncommand = \"sh\"\nargs = [\"{}\"]\nenv = {{ FLIP = \"{}\" }}\n",
+        script.display(),
+        folder.path().join("flip").display()
+    );
+    configure(folder.path(), &config);
+    for _ in 0..3 {
+        let told = mcp_json(folder.path(), &["tools", "files"]);
+        assert_eq!(told["held"], json!([]), "{told}");
+        assert_eq!(told["tools"].as_array().unwrap().len(), 2, "{told}");
+        let names = names_through_gateway(folder.path());
+        assert_eq!(names, ["files__read", "files__ask"]);
+    }
 }

@@ -1,12 +1,14 @@
-//! What a server's tools were when they were first used, so that nobody changes them unseen.
+//! The pinned definitions of each server's tools, so that a server cannot change them unnoticed.
 //!
-//! What comes in: the definitions that a server lists now. What goes out: which of them are as they were
-//! accepted, which are new, which have changed and how. The first list of a server is accepted as it is;
-//! from then on a change waits until a person accepts it. A new tool is a change too: otherwise a tool that
-//! is renamed would be nobody's change.
+//! Input: the definitions that a server lists now. Output: which of them are as they were accepted, which are
+//! new, which have changed and how. The first list of a server is accepted as it is; from then on a change is
+//! held until a person accepts it. A new tool is a change too: otherwise a rename would defeat the pin.
 //!
-//! Both forms of a changed tool are kept, so that exactly what was looked at is what is accepted.
+//! Definitions that differ only in the order of sets are the same (see [`canonical`]). The file stores each
+//! definition as it was listed, so that files of earlier versions stay valid: the comparison is made anew.
+//! Both forms of a changed tool are stored, so that exactly what was reviewed is what is accepted.
 
+mod canonical;
 mod difference;
 #[cfg(test)]
 mod tests;
@@ -173,8 +175,16 @@ impl Pin {
         let waiting = self.waiting.as_ref()?;
         let accepted = self.accepted.as_ref();
         let before = accepted.map_or(&Value::Null, |form| &form.definition);
-        Some(differences(before, &waiting.definition))
+        Some(changes(before, &waiting.definition))
     }
+}
+
+/// The differences between two definitions, without those in the order of sets.
+fn changes(before: &Value, after: &Value) -> Vec<Difference> {
+    differences(
+        &canonical::definition(before),
+        &canonical::definition(after),
+    )
 }
 
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -197,6 +207,11 @@ impl Form {
             let _ = write!(hash, "{byte:02x}");
         }
         Self { hash, definition }
+    }
+
+    /// Whether both mean the same. The hashes differ where a set is in another order.
+    fn is_same(&self, other: &Self) -> bool {
+        self.hash == other.hash || canonical::is_same(&self.definition, &other.definition)
     }
 }
 
@@ -441,7 +456,7 @@ impl Server {
         let is_noted = |(name, form): &(String, Form)| {
             let pin = self.tools.get(name);
             pin.is_some_and(|pin| match &pin.waiting {
-                Some(waiting) => waiting.hash == form.hash,
+                Some(waiting) => waiting.is_same(form) && !pin.is_accepted(form),
                 None => pin.is_accepted(form),
             })
         };
@@ -461,9 +476,9 @@ impl Server {
             let accepted = self.tools.get(name).and_then(|pin| pin.accepted.as_ref());
             let standing = match accepted {
                 None => Standing::New,
-                Some(accepted) if accepted.hash == form.hash => Standing::Same,
+                Some(accepted) if accepted.is_same(form) => Standing::Same,
                 Some(accepted) => {
-                    Standing::Changed(differences(&accepted.definition, &form.definition))
+                    Standing::Changed(changes(&accepted.definition, &form.definition))
                 }
             };
             (name.clone(), standing)
@@ -483,6 +498,6 @@ impl Server {
 impl Pin {
     fn is_accepted(&self, form: &Form) -> bool {
         let accepted = self.accepted.as_ref();
-        accepted.is_some_and(|accepted| accepted.hash == form.hash)
+        accepted.is_some_and(|accepted| accepted.is_same(form))
     }
 }

@@ -241,3 +241,42 @@ fn tools_that_are_added_while_a_server_registers_are_accepted_and_changed_ones_w
     let later = pins.compare("files", "npx", &[tool("three", "3")]).unwrap();
     assert_eq!(standings(&later), ["new"]);
 }
+
+#[test]
+fn a_list_in_another_order_is_unchanged_and_withdraws_what_waited() {
+    let (_folder, pins) = pins();
+    let listed = |fields: [&str; 2], text: &str| {
+        let [one, two] = fields;
+        [json!({"name": "read", "description": text, "inputSchema": {
+            "type": "object",
+            "properties": {"fields": {"type": "array", "default": [one, two], "items": {"enum": [one, two]}}},
+            "required": [one, two],
+        }})]
+    };
+    let first = listed(["a", "b"], "Reads.");
+    pins.compare("files", "npx", &first).unwrap();
+    let before = std::fs::read(pins.path()).unwrap();
+    let other = listed(["b", "a"], "Reads.");
+    assert!(pins.compare("files", "npx", &other).unwrap().is_unchanged());
+    assert_eq!(
+        std::fs::read(pins.path()).unwrap(),
+        before,
+        "nothing to note"
+    );
+
+    // Only what is really different is shown.
+    let changed = listed(["b", "a"], "Mails.");
+    pins.compare("files", "npx", &changed).unwrap();
+    let waiting = pins.waiting("files").unwrap();
+    let paths: Vec<_> = waiting[0].1.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(paths, ["/description"]);
+
+    // A file of an earlier version, in which the other order waits to be accepted.
+    let mut file: Value = serde_json::from_slice(&before).unwrap();
+    let pin = &mut file["servers"]["files"]["tools"]["read"];
+    pin["waiting"] = serde_json::to_value(Form::of(&other[0])).unwrap();
+    std::fs::write(pins.path(), file.to_string()).unwrap();
+    let compared = pins.compare("files", "npx", &other).unwrap();
+    assert!(compared.is_unchanged(), "{compared:?}");
+    assert_eq!(pins.waiting("files").unwrap(), []);
+}

@@ -11,7 +11,7 @@ use super::{Listed, Server};
 use crate::error::{Cause, Era, McpError};
 use crate::listing::ToolList;
 use crate::pins::{Compared, Standing};
-use crate::settings::{Pin, ServerSettings};
+use crate::settings::Pin;
 use crate::tool::Diagnostic;
 
 /// A list of a server that tells no changes is believed at least this long.
@@ -58,7 +58,10 @@ impl Server {
                 memory.keep(settings, era, tools);
             }
         }
-        for diagnostic in &tools.diagnostics {
+        // Once per change: a server may be listed every few seconds.
+        let known = before.as_deref().map_or(&[][..], |it| &it.diagnostics);
+        let new = tools.diagnostics.iter().filter(|it| !known.contains(it));
+        for diagnostic in new {
             tracing::warn!(server = %settings.label, "{diagnostic}");
         }
         let has_changed = before.is_none_or(|it| !it.shows_the_same(&tools));
@@ -97,7 +100,7 @@ impl Server {
                 if compared.is_first {
                     self.begin_registering();
                 }
-                tell_changes(settings, pin, &compared);
+                self.log_changes(pin, &compared);
                 Ok(Some(compared))
             }
             Err(error) => {
@@ -176,26 +179,32 @@ impl Server {
         listed.read_at = None;
         listed.is_settled = false;
     }
-}
 
-fn tell_changes(settings: &ServerSettings, pin: Pin, compared: &Compared) {
-    let label = settings.label.as_str();
-    let used = |(tool, _): &&(String, Standing)| settings.admits(tool);
-    for (tool, standing) in compared.standings.iter().filter(used) {
-        let (what, differences) = match standing {
-            Standing::Same => continue,
-            Standing::New => ("is new", None),
-            Standing::Changed(differences) => ("has changed", Some(differences)),
-        };
-        let differences = differences.into_iter().flatten();
-        let differences: Vec<_> = differences.map(ToString::to_string).collect();
-        let differences = differences.join("\n");
-        let tool = haft_core::cut(&crate::text::visible(tool));
-        if pin == Pin::Hold {
-            tracing::warn!(server = label, tool, %differences,
-                "the tool {what} and is held back: look at it, then run `haft mcp accept {label}`");
-        } else {
-            tracing::warn!(server = label, tool, %differences, "the tool {what}");
+    /// Logs what differs from what was accepted: each change once, not at every list.
+    fn log_changes(&self, pin: Pin, compared: &Compared) {
+        let settings = self.settings();
+        let label = settings.label.as_str();
+        let is_used = |(tool, _): &&(String, Standing)| settings.admits(tool);
+        let changed = compared.standings.iter().filter(is_used);
+        let changed = changed.filter(|(_, standing)| *standing != Standing::Same);
+        let changed: Vec<_> = changed.cloned().collect();
+        let logged = std::mem::replace(&mut *super::locked(&self.logged_changes), changed.clone());
+        for (tool, standing) in changed.iter().filter(|it| !logged.contains(it)) {
+            let (what, differences) = match standing {
+                Standing::Same => continue,
+                Standing::New => ("is new", None),
+                Standing::Changed(differences) => ("has changed", Some(differences)),
+            };
+            let differences = differences.into_iter().flatten();
+            let differences: Vec<_> = differences.map(ToString::to_string).collect();
+            let differences = differences.join("\n");
+            let tool = haft_core::cut(&crate::text::visible(tool));
+            if pin == Pin::Hold {
+                tracing::warn!(server = label, tool, %differences,
+                    "the tool {what} and is held back: review it, then run `haft mcp accept {label}`");
+            } else {
+                tracing::warn!(server = label, tool, %differences, "the tool {what}");
+            }
         }
     }
 }

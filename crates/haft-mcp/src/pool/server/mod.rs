@@ -21,7 +21,7 @@ use super::upkeep;
 use crate::connection::{ConnectOptions, Connection};
 use crate::error::{Cause, Era, McpError, Phase, TransportKind};
 use crate::names::Label;
-use crate::pins::PinFile;
+use crate::pins::{PinFile, Standing};
 use crate::settings::{Approve, HttpKind, ServerSettings, TransportSettings};
 use crate::tool::ToolDef;
 
@@ -83,6 +83,8 @@ pub struct Server {
     era: Mutex<Option<Era>>,
     /// Until when tools that appear count as part of the server's first list.
     registering_until: Mutex<Option<Instant>>,
+    /// The changed and new tools that were logged, so that each is logged once.
+    logged_changes: Mutex<Vec<(String, Standing)>>,
     use_: Mutex<Use>,
     calls: AtomicUsize,
     is_retired: AtomicBool,
@@ -149,6 +151,7 @@ impl Server {
             }),
             era: Mutex::new(remembered.era),
             registering_until: Mutex::new(None),
+            logged_changes: Mutex::default(),
             use_: Mutex::new(Use {
                 last: Instant::now(),
             }),
