@@ -38,8 +38,9 @@ pub(crate) use self::concerto::{
 use self::concerto::{FMT_HELP, REPL_HELP, RUN_HELP, TEST_HELP};
 use self::mcp::MCP_HELP;
 pub(crate) use self::mcp::{
-    AdHoc, McpAcceptArguments, McpCallArguments, McpCommand, McpFrom, McpListArguments,
-    McpLoginArguments, McpServeArguments, McpTestArguments, McpToolsArguments, SuperviseArguments,
+    AdHoc, McpAcceptArguments, McpCallArguments, McpCallsArguments, McpCommand, McpFrom,
+    McpListArguments, McpLoginArguments, McpServeArguments, McpStatusArguments, McpTestArguments,
+    McpToolsArguments, SuperviseArguments,
 };
 pub(crate) use self::prompt::{PromptCommand, RenderArguments};
 pub(crate) use self::remote::{RemoteArguments, SERVER};

@@ -40,6 +40,8 @@ fn help_reads_well() {
         &["mcp", "test"],
         &["mcp", "tools"],
         &["mcp", "call"],
+        &["mcp", "status"],
+        &["mcp", "calls"],
         &["mcp", "accept"],
         &["mcp", "login"],
         &["mcp", "serve"],

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use haft_catalog::Catalog;
 use haft_core::{Owner, Store, StoreError, ToolKind};
-use haft_mcp::{HostRules, Pool};
+use haft_mcp::{HostRules, Pool, ServerStatus};
 
 pub(crate) use crate::conversation_locks::{ConversationLock, ConversationLocks};
 
@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::access::{Keyring, MemoryBudget, Pass, RunLine, RunPermit};
 use crate::error::{ApiError, ErrorCode};
-use crate::gateway::Endpoints;
+use crate::gateway::{CallJournal, Endpoints};
 use crate::health::StoreHealth;
 use crate::lifetime::Lifetime;
 use crate::live::LiveRuns;
@@ -31,6 +31,10 @@ pub(crate) struct App {
     pub(crate) catalog: Catalog,
     /// The servers that requests may name by their labels, and those that they bring along.
     pub(crate) mcp: Pool,
+    /// Servers of the configuration that cannot be used.
+    pub(crate) mcp_unusable: Vec<ServerStatus>,
+    /// The record of gateway calls, if there is one.
+    pub(crate) call_journal: Option<CallJournal>,
     /// The MCP server that this one is as well, if it is.
     pub(crate) endpoints: Endpoints,
     /// Where those may be that requests bring along.

@@ -51,7 +51,10 @@ mod watch;
 mod wire;
 
 pub use error::{ApiError, ErrorBody, ErrorCode};
-pub use gateway::{CatalogBackend, GatewayOptions, ServerFilter, Sight, gateway, is_endpoint_name};
+pub use gateway::{
+    CallEntry, CallJournal, CallMonitor, CallQuery, CatalogBackend, GatewayOptions, ServerFilter,
+    Sight, gateway, is_endpoint_name,
+};
 pub use http::Route;
 pub use models::ModelEntry;
 pub use options::{ApiKey, DialectChoice, ServerOptions};
@@ -62,6 +65,6 @@ pub use toolkit::UnsupportedTools;
 #[cfg(feature = "otlp")]
 pub use watch::OtlpOptions;
 pub use watch::{
-    AttemptTrace, CallTrace, HydrationTrace, Note, NoteKind, RunTrace, TurnTrace, WatchOptions,
-    metrics_table,
+    AttemptTrace, CallRecord, CallTrace, HydrationTrace, Note, NoteKind, RunTrace, TurnTrace,
+    WatchOptions, metrics_table,
 };

@@ -10,14 +10,16 @@ use axum::Router;
 use haft_catalog::Catalog;
 use haft_core::{CustomKind, Retention, Store, ToolSource, settled_now};
 use haft_mcp::gateway::GatewayError;
-use haft_mcp::{HostRuleError, HostRules, Pool};
+use haft_mcp::{HostRuleError, HostRules, Pool, ServerStatus};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::access::{KeyFile, Keyring, KeysError, MemoryBudget, RunLine};
 use crate::app::{App, ConversationLocks};
 use crate::connections;
-use crate::gateway::{Endpoints, GatewayOptions, Mounted, Sight, gateway, is_endpoint_name};
+use crate::gateway::{
+    CallJournal, CallMonitor, Endpoints, GatewayOptions, Mounted, Sight, gateway, is_endpoint_name,
+};
 use crate::health::StoreHealth;
 use crate::http::{self, Route};
 use crate::lifetime::Lifetime;
@@ -28,7 +30,7 @@ use crate::sealed::{KeyFileError, SealingKeys};
 use crate::startup::StartError;
 use crate::take_up::{TakenUp, take_up};
 use crate::toolkit::of_type;
-use crate::watch::{Watch, timed};
+use crate::watch::{CallRecord, Watch, timed};
 
 /// Where the keys are, in the data folder.
 const KEY_FILE: &str = "sealing-keys";
@@ -78,6 +80,7 @@ pub struct ServerBuilder {
     mcp: Pool,
     gateway: Option<GatewayOptions>,
     endpoints: Vec<(String, GatewayOptions)>,
+    mcp_unusable: Vec<ServerStatus>,
     options: ServerOptions,
 }
 
@@ -220,6 +223,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Servers of the configuration that are not in the pool, because their settings cannot be used: they are
+    /// shown with their reason.
+    pub fn mcp_unusable(mut self, servers: Vec<ServerStatus>) -> Self {
+        self.mcp_unusable = servers;
+        self
+    }
+
     /// The server.
     pub fn build(self) -> Result<Server, BuildError> {
         let mut names = std::collections::HashSet::new();
@@ -256,12 +266,20 @@ impl ServerBuilder {
         let memory = MemoryBudget::new(limits.max_pending_bytes, options.max_body_bytes);
         let names = models.iter().map(|entry| entry.name.as_str());
         let watch = Watch::new(names, options.watch.clone());
+        watch.set_mcp_pool(&self.mcp);
+        let call_journal = match (&self.data_dir, options.watch.call_record) {
+            (None, _) | (_, CallRecord::Off) => None,
+            (Some(folder), record) => {
+                let has_arguments = record == CallRecord::Arguments;
+                CallJournal::in_folder(folder, has_arguments).ok()
+            }
+        };
         let mut endpoints = Endpoints::default();
         let mut taken = std::collections::HashSet::new();
         let unnamed = self.gateway.into_iter().map(|wanted| (None, wanted));
         let others = self.endpoints.into_iter();
         let others = others.map(|(name, wanted)| (Some(name), wanted));
-        for (name, wanted) in unnamed.chain(others) {
+        for (name, mut wanted) in unnamed.chain(others) {
             if let Some(name) = &name
                 && !(is_endpoint_name(name) && taken.insert(name.clone()))
             {
@@ -271,6 +289,10 @@ impl ServerBuilder {
             let (catalog, pool) = (self.catalog.clone(), self.mcp.clone());
             let limits = options.loop_options.clone();
             let callers = wanted.callers.clone();
+            let monitor = CallMonitor::new(&Endpoints::path_of(name.as_deref()));
+            wanted.monitor = monitor
+                .watched_by(&watch)
+                .with_journal(call_journal.clone());
             let gateway = gateway(catalog, pool, Sight::Tenants, limits, wanted)?;
             endpoints.add(name.as_deref(), callers, Mounted::new(gateway));
         }
@@ -280,6 +302,8 @@ impl ServerBuilder {
                 models,
                 catalog: self.catalog,
                 mcp: self.mcp,
+                mcp_unusable: self.mcp_unusable,
+                call_journal,
                 mcp_hosts,
                 content_hosts,
                 store: timed(self.store, &watch),
@@ -353,6 +377,7 @@ impl Server {
             mcp: Pool::builder().build(),
             gateway: None,
             endpoints: Vec::new(),
+            mcp_unusable: Vec::new(),
             options: ServerOptions::default(),
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::ScriptArguments;
+use super::{RemoteArguments, ScriptArguments};
 use crate::config::GatewayMode;
 
 /// What stands below the help of `haft mcp`.
@@ -15,6 +15,8 @@ Examples:
   haft mcp test                           whether each of them works
   haft mcp tools files                    the tools of one
   haft mcp call files read_file path=README.md
+  haft mcp status                         state, calls and errors of each server
+  haft mcp calls --errors                 the last calls that did not succeed
   haft mcp accept files                   look at changed tools, and let them be used
   haft mcp test --command 'npx -y @modelcontextprotocol/server-everything'
   haft mcp call --url http://127.0.0.1:9000/mcp echo message=hello
@@ -56,6 +58,18 @@ Progress is told on standard error; Ctrl-C cancels the call. Ends with 0 if the 
 failed or was not allowed, with 2 if there is no such server or tool or its arguments are wrong."
     )]
     Call(McpCallArguments),
+    /// Show the state of each server: reason of a failure, tools, held tools, calls, errors, latency
+    ///
+    /// Asks the `haft serve` that the configuration or `--server` names, with the key of `HAFT_API_KEY`. Where none
+    /// runs, it shows what the data folder knows: saved lists, pinned definitions and the record of calls.
+    Status(McpStatusArguments),
+    /// Show the last calls through the gateway, from the record in the data folder
+    #[command(after_help = "\
+Examples:
+  haft mcp calls                          the last 20 calls
+  haft mcp calls --server files --errors  those of one server that did not succeed
+  haft mcp calls --limit 1000 --json")]
+    Calls(McpCallsArguments),
     /// Let changed or new tools of a server be used, after a look at what has changed
     ///
     /// What a server listed at first was taken as it was. From then on a tool that changes, or is new, is
@@ -91,6 +105,44 @@ more). Servers are started when they are needed. Over HTTP the same is at `/mcp`
 #[derive(Debug, Args)]
 pub(crate) struct McpListArguments {
     /// Print JSON: a list of servers
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) from: McpFrom,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpStatusArguments {
+    /// Print JSON: a list of servers
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where lists and accepted definitions are kept; the server's data folder where nothing is said
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) remote: RemoteArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpCallsArguments {
+    /// Only calls of this server
+    #[arg(long, value_name = "NAME")]
+    pub(crate) server: Option<String>,
+    /// Only calls of this tool, by the server's own name for it
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) tool: Option<String>,
+    /// Only calls that did not succeed
+    #[arg(long)]
+    pub(crate) errors: bool,
+    /// At most so many, the newest [default: 20]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 20,
+        hide_default_value = true
+    )]
+    pub(crate) limit: usize,
+    /// Print JSON: a list of calls
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

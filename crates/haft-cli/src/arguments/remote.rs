@@ -11,7 +11,7 @@ use haft::models::Lookup;
 pub(crate) struct RemoteArguments {
     /// The server's address, such as `http://127.0.0.1:4141`; `HAFT_SERVER` says the same, else it is
     /// the server that `haft.toml` describes
-    #[arg(long, value_name = "URL")]
+    #[arg(long, alias = "url", value_name = "URL")]
     pub(crate) server: Option<String>,
     /// The file that holds the server's key, in place of `HAFT_API_KEY`
     #[arg(long, value_name = "FILE")]

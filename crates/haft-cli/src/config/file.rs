@@ -21,7 +21,7 @@ use super::mcp::McpTable;
 use super::prompt::{PromptTable, SectionTable};
 use super::serde_words::unknown;
 use super::values::{Age, Bytes, Limit, Listen, Origin};
-use super::watch::LogFormat;
+use super::watch::{CallRecording, LogFormat};
 
 /// The whole file.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -148,6 +148,8 @@ pub(super) struct LogTable {
     pub(super) format: Option<LogFormat>,
     /// Whether each request leaves a line, never with its content.
     pub(super) access: Option<bool>,
+    /// What the record of MCP calls through the gateway holds (`haft mcp calls`).
+    pub(super) calls: Option<CallRecording>,
 }
 
 /// `[metrics]`.

@@ -51,7 +51,7 @@ pub(crate) use values::{Age, Listen};
 pub(crate) use variables::Variables;
 #[cfg(feature = "otlp")]
 pub(crate) use watch::Collector;
-pub(crate) use watch::{FILTER_REMEDY, LogFormat, Watching};
+pub(crate) use watch::{CallRecording, FILTER_REMEDY, LogFormat, Watching};
 
 /// What a configuration says to those who need neither its models nor its keys. What MCP servers need from
 /// the environment may be missing.

@@ -108,7 +108,10 @@ pub(crate) fn resolve(
     check_limits(&document, &said.loop_options)?;
     watch::check(&document, &said)?;
     let watching = if flags.has_no_door {
-        Watching::default()
+        Watching {
+            calls: said.log.calls.unwrap_or_default(),
+            ..Watching::default()
+        }
     } else {
         watch::watching(&document, &said, lookup)?
     };

@@ -47,6 +47,29 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+/// What the record of gateway calls holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CallRecording {
+    /// There is no record.
+    Off,
+    /// Who called what, how it ended, how long it took and how large it was; never content.
+    #[default]
+    Metadata,
+    /// The arguments of each call as well, up to 16 KiB.
+    Arguments,
+}
+
+impl From<CallRecording> for haft_server::CallRecord {
+    fn from(recording: CallRecording) -> Self {
+        match recording {
+            CallRecording::Off => Self::Off,
+            CallRecording::Metadata => Self::Metadata,
+            CallRecording::Arguments => Self::Arguments,
+        }
+    }
+}
+
 /// What operators see.
 #[derive(Debug, Clone)]
 pub(crate) struct Watching {
@@ -54,6 +77,7 @@ pub(crate) struct Watching {
     pub(crate) filter: String,
     pub(crate) log_format: LogFormat,
     pub(crate) access_log: bool,
+    pub(crate) calls: CallRecording,
     /// Whether there is a `/metrics`.
     pub(crate) metrics: bool,
     pub(crate) public_metrics: bool,
@@ -68,6 +92,7 @@ impl Default for Watching {
             filter: USUAL_FILTER.to_owned(),
             log_format: LogFormat::default(),
             access_log: true,
+            calls: CallRecording::default(),
             metrics: true,
             public_metrics: false,
             otlp: None,
@@ -139,6 +164,7 @@ pub(super) fn watching(
         filter: said.log.level.clone().unwrap_or(usual.filter),
         log_format: said.log.format.unwrap_or(usual.log_format),
         access_log: said.log.access.unwrap_or(usual.access_log),
+        calls: said.log.calls.unwrap_or(usual.calls),
         metrics: said.metrics.enabled.unwrap_or(usual.metrics),
         public_metrics: said.metrics.public.unwrap_or(usual.public_metrics),
         otlp: collector(document, &said.otlp, lookup, &mut notes)?,

@@ -6,12 +6,14 @@
 
 mod accept;
 mod call;
+mod calls;
 #[cfg(unix)]
 mod descendants;
 mod list;
 mod login;
 mod serve;
 mod servers;
+mod status;
 #[cfg(unix)]
 mod supervise;
 mod test;
@@ -20,7 +22,7 @@ mod tools;
 use std::error::Error;
 use std::process::ExitCode;
 
-pub(crate) use self::servers::{connect_options, pool_of};
+pub(crate) use self::servers::{connect_options, pool_of, unusable_status};
 #[cfg(unix)]
 pub(crate) use self::supervise::{run_supervisor, supervisor_arguments};
 use crate::arguments::McpCommand;
@@ -34,6 +36,8 @@ pub(crate) async fn perform(command: McpCommand) -> Result<ExitCode, Box<dyn Err
         McpCommand::Test(arguments) => test::test(arguments).await,
         McpCommand::Tools(arguments) => tools::tools(arguments).await,
         McpCommand::Call(arguments) => call::call(arguments).await,
+        McpCommand::Status(arguments) => status::status(arguments).await,
+        McpCommand::Calls(arguments) => calls::calls(&arguments),
         McpCommand::Accept(arguments) => accept::accept(&arguments),
         McpCommand::Login(arguments) => login::login(arguments).await,
         McpCommand::Serve(arguments) => Box::pin(serve::serve(arguments)).await,

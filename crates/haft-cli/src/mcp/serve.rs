@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use haft_mcp::Questions;
 use haft_mcp::gateway::Caller;
-use haft_server::{Sight, gateway};
+use haft_server::{CallJournal, CallMonitor, Sight, gateway};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::servers::{Folder, Servers};
 use crate::arguments::McpServeArguments;
 use crate::catalogue;
 use crate::concerto::{Scripts, Wanted, Words};
-use crate::config::{GatewayConfig, Resolved, Watching};
+use crate::config::{CallRecording, GatewayConfig, Resolved, Watching};
 use crate::failure::Failure;
 use crate::serve::log;
 use crate::text::one_line;
@@ -52,6 +52,14 @@ pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<
     let scripts = Scripts::open(&wanted, &own.catalog, Words::Log).await?;
     let mut options = offered.options();
     options.unusable = servers.unusable_status();
+    // A folder that cannot be written to costs the record, not the gateway.
+    let journal = match config.watching.calls {
+        CallRecording::Off => None,
+        calls => CallJournal::in_folder(&config.data_dir, calls == CallRecording::Arguments).ok(),
+    };
+    if let Some(journal) = &journal {
+        options.monitor = CallMonitor::default().with_journal(journal.clone());
+    }
     let selected = options.selected_servers();
     let (catalog, pool) = (own.catalog.clone(), servers.pool.clone());
     let limits = config.loop_options.clone();
@@ -70,6 +78,9 @@ pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<
     gateway.close();
     scripts.close().await;
     servers.pool.close().await;
+    if let Some(journal) = &journal {
+        journal.flush();
+    }
     served?;
     Ok(ExitCode::SUCCESS)
 }

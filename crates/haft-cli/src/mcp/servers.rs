@@ -17,6 +17,14 @@ use crate::failure::Failure;
 use crate::serve::data_dir;
 use crate::text::{nearest, one_line};
 
+/// The status of servers whose settings cannot be used.
+pub(crate) fn unusable_status(unusable: &[(Label, SettingsError)]) -> Vec<ServerStatus> {
+    let unusable = unusable.iter();
+    unusable
+        .map(|(label, error)| ServerStatus::unusable(label.as_str(), error.to_string()))
+        .collect()
+}
+
 /// What a server is called that only the command line knows.
 const AD_HOC: &str = "server";
 
@@ -105,10 +113,7 @@ impl Servers {
 
     /// The status of the servers whose settings cannot be used.
     pub(super) fn unusable_status(&self) -> Vec<ServerStatus> {
-        let unusable = self.unusable.iter();
-        unusable
-            .map(|(label, error)| ServerStatus::unusable(label.as_str(), error.to_string()))
-            .collect()
+        unusable_status(&self.unusable)
     }
 
     fn unknown(&self, name: &str) -> Failure {

@@ -21,7 +21,7 @@ use crate::concerto::{Scripts, Wanted, Words};
 use crate::config::Collector;
 use crate::config::{Resolved, Watching};
 use crate::failure::Failure;
-use crate::mcp::pool_of;
+use crate::mcp::{pool_of, unusable_status};
 
 /// The file in the data folder that keeps responses and conversations.
 pub(crate) const STORE: &str = "haft.db";
@@ -72,11 +72,12 @@ pub(super) async fn build(
     let tools = tools.collect();
     // What is missing was complained about.
     // Servers list other tools for other capabilities of their client, so haft declares the same everywhere.
-    let (mcp, _) = pool_of(&config.mcp, Some(data_dir), Questions::PerCall)?;
+    let (mcp, unusable) = pool_of(&config.mcp, Some(data_dir), Questions::PerCall)?;
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)
         .catalog(catalog)
         .mcp(mcp.clone())
+        .mcp_unusable(unusable_status(&unusable))
         .options(ServerOptions {
             forget_sealing_keys: accepted.lost_keys,
             forget_api_keys: accepted.lost_api_keys,
@@ -186,6 +187,7 @@ fn watched(config: &Watching) -> Result<WatchOptions, Failure> {
     Ok(WatchOptions {
         access_log: config.access_log,
         metrics: config.metrics,
+        call_record: config.calls.into(),
         public_metrics: config.public_metrics,
         #[cfg(feature = "otlp")]
         otlp: config.otlp.as_ref().map(exported_to).transpose()?,

@@ -42,7 +42,7 @@ fn greet(address: &str, headers: &str) -> (u16, String) {
     post(address, headers, &hello)
 }
 
-fn post(address: &str, headers: &str, message: &Value) -> (u16, String) {
+pub(crate) fn post(address: &str, headers: &str, message: &Value) -> (u16, String) {
     use std::io::{Read as _, Write as _};
     let address = address.trim_start_matches("http://");
     let mut stream = std::net::TcpStream::connect(address).unwrap();

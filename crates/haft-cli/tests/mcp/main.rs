@@ -21,6 +21,7 @@ mod http;
 mod kit;
 mod log;
 mod nested;
+mod observed;
 mod odd_tools;
 mod paged;
 mod pinned;

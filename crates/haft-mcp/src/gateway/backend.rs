@@ -73,6 +73,10 @@ pub trait Backend: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// A call was answered without [`call`](Self::call): `unknown_tool` or `invalid_arguments`. For logs and
+    /// metrics; `name` is what the client sent.
+    fn call_rejected(&self, _caller: &Caller, _name: &str, _reason: &'static str) {}
+
     /// Hears of changes from now on; none if nothing ever changes.
     fn changes(&self) -> Option<broadcast::Receiver<Change>> {
         None

@@ -293,9 +293,25 @@ impl<B: Backend> ServerHandler for Handler<B> {
         let bound = self.bound("tools/call", &request.name, &arguments);
         let input = (answers(request.input_responses)?, request.request_state);
         let target = target::find(&self.gateway, &self.caller, &request.name, arguments).await;
-        let (tool, arguments) = match target.map_err(|error| convert::error(&error, modern))? {
-            Target::Tool(tool, arguments) => (tool, arguments),
-            Target::Answered(outcome) => return Ok(convert::call_result(outcome).into()),
+        let (tool, arguments) = match target {
+            Ok(Target::Tool(tool, arguments)) => (tool, arguments),
+            Ok(Target::Answered(outcome)) => {
+                if outcome.is_error {
+                    let reason = "invalid_arguments";
+                    self.backend()
+                        .call_rejected(&self.caller, &request.name, reason);
+                }
+                return Ok(convert::call_result(outcome).into());
+            }
+            Err(error) => {
+                let reason = match &error {
+                    BackendError::UnknownTool(_) => "unknown_tool",
+                    _ => "unavailable",
+                };
+                self.backend()
+                    .call_rejected(&self.caller, &request.name, reason);
+                return Err(convert::error(&error, modern));
+            }
         };
         let label = tool.server.clone();
         let work = Work::Call(CallRequest {

@@ -47,6 +47,13 @@ pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     version.is_some_and(|it| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
+/// A header of the HTTP request that brought this one. Clients that trace HTTP name their span there, those
+/// that trace MCP in `_meta`.
+fn header<'c>(context: &'c RequestContext<RoleServer>, name: &str) -> Option<&'c str> {
+    let parts = context.extensions.get::<axum::http::request::Parts>()?;
+    parts.headers.get(name)?.to_str().ok()
+}
+
 impl Line {
     /// `of_session` is the level that a legacy client has set; none if there is no logging at all.
     pub(super) fn new(
@@ -77,7 +84,8 @@ impl Line {
         };
         let trace = ["traceparent", "tracestate", "baggage"].into_iter();
         let trace = trace.filter_map(|key| {
-            let value = context.meta.get(key)?.as_str()?;
+            let value = context.meta.get(key).and_then(Value::as_str);
+            let value = value.or_else(|| header(&context, key))?;
             Some((key.to_owned(), value.to_owned()))
         });
         let trace = trace.collect();

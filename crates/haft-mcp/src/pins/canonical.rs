@@ -141,13 +141,13 @@ mod tests {
 
     use super::*;
 
-    fn tool(schema: Value) -> Value {
+    fn tool(schema: &Value) -> Value {
         json!({"name": "t", "inputSchema": schema})
     }
 
     #[test]
     fn the_order_of_sets_is_no_difference() {
-        let one = tool(json!({
+        let one = tool(&json!({
             "type": ["object", "null"],
             "required": ["a", "b"],
             "properties": {
@@ -157,7 +157,7 @@ mod tests {
             "dependentRequired": {"a": ["b", "c"]},
             "$defs": {"d": {"items": {"oneOf": [{"const": 1}, {"const": 2}]}}},
         }));
-        let other = tool(json!({
+        let other = tool(&json!({
             "$defs": {"d": {"items": {"oneOf": [{"const": 2}, {"const": 1}]}}},
             "dependentRequired": {"a": ["c", "b"]},
             "properties": {
@@ -195,10 +195,7 @@ mod tests {
             ),
             (json!({"description": "one"}), json!({"description": "two"})),
         ] {
-            assert!(
-                !is_same(&tool(one.clone()), &tool(other.clone())),
-                "{one} {other}"
-            );
+            assert!(!is_same(&tool(&one), &tool(&other)), "{one} {other}");
         }
     }
 
@@ -206,7 +203,7 @@ mod tests {
     fn schemas_past_the_depth_limit_are_compared_as_they_are() {
         let nested = |leaf: Value, depth: usize| {
             let wrap = |inner: Value, _| json!({"items": inner});
-            tool((0..depth).fold(leaf, wrap))
+            tool(&(0..depth).fold(leaf, wrap))
         };
         let (one, other) = (json!({"required": [1, 2]}), json!({"required": [2, 1]}));
         assert!(is_same(

@@ -38,6 +38,8 @@ pub struct ServerStatus {
     pub held: Vec<String>,
     /// The time since the list was read from the server; none for a saved list.
     pub list_age: Option<Duration>,
+    /// How many connections to it this process has opened: all past the first are reconnections.
+    pub connections: u64,
 }
 
 /// Whether a server can be used.
@@ -98,6 +100,7 @@ impl ServerStatus {
             samples: Vec::new(),
             held: Vec::new(),
             list_age: None,
+            connections: 0,
         }
     }
 }
@@ -117,6 +120,7 @@ impl Server {
             samples: known.as_deref().map(samples).unwrap_or_default(),
             held: held.map(|tool| tool.name.clone()).collect(),
             list_age: self.list_age(),
+            connections: self.connections_opened(),
         }
     }
 

@@ -17,6 +17,7 @@ use tokio::sync::broadcast;
 
 use super::entry::{Entry, Target, native_entry, server_entries};
 use super::lists::{Listed, Offer, Offers};
+use super::monitor::CallMonitor;
 use super::{ServerFilter, native, remote};
 
 /// How long the first lists of a process wait for servers of which nothing is known yet, so that quick
@@ -53,6 +54,7 @@ pub struct CatalogBackend {
     /// What of all that is offered, and to whom.
     pub(super) access: Access,
     pub(super) instructions: Option<String>,
+    pub(super) monitor: CallMonitor,
     changes: broadcast::Sender<Change>,
     /// What was made of each server's last list.
     made: Mutex<HashMap<String, Made>>,
@@ -86,6 +88,7 @@ impl CatalogBackend {
             unusable: Vec::new(),
             access: Access::default(),
             instructions: None,
+            monitor: CallMonitor::default(),
             changes,
             made: Mutex::default(),
             offers: Offers::default(),
@@ -280,13 +283,27 @@ impl Backend for CatalogBackend {
         let name = &request.tool.name;
         let entry = self.find(context.caller(), name);
         let entry = entry.ok_or_else(|| BackendError::UnknownTool(name.clone()))?;
+        let (server, tool) = match &entry.target {
+            Target::Native(tool) => (None, tool.definition().name().as_str()),
+            Target::Remote(server, tool) => (Some(server.label().as_str()), tool.name.as_str()),
+        };
+        let active = self
+            .monitor
+            .begin(&context, server, tool, &request.arguments);
         let outcome = match entry.target {
             Target::Native(tool) => {
                 native::call(&self.catalog, tool, request, context, &self.limits).await
             }
-            Target::Remote(server, tool) => remote::call(&server, &tool, request, context).await,
+            Target::Remote(server, tool) => {
+                remote::call(&server, &tool, request, context, &active).await
+            }
         };
+        active.ended(&outcome);
         outcome.map(Reply::Complete)
+    }
+
+    fn call_rejected(&self, caller: &Caller, name: &str, reason: &'static str) {
+        self.monitor.rejected(caller.id(), name, reason);
     }
 
     fn servers(&self, caller: &Caller) -> Vec<ServerStatus> {

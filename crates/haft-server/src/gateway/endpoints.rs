@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Extension, Request, State};
-use axum::http::{Method, Uri};
+use axum::http::{HeaderValue, Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
@@ -53,15 +53,20 @@ type Directory = Arc<[(String, CallerFilter)]>;
 impl Endpoints {
     /// Adds the endpoint of this name, or the one without a name.
     pub(crate) fn add(&mut self, name: Option<&str>, callers: CallerFilter, mounted: Mounted) {
-        let path = match name {
-            Some(name) => format!("{PATH}/{name}"),
-            None => PATH.to_owned(),
-        };
+        let path = Self::path_of(name);
         self.0.push(Endpoint {
             path,
             callers,
             mounted,
         });
+    }
+
+    /// The path of the endpoint of this name, or of the one without a name.
+    pub(crate) fn path_of(name: Option<&str>) -> String {
+        match name {
+            Some(name) => format!("{PATH}/{name}"),
+            None => PATH.to_owned(),
+        }
     }
 
     /// The router with the routes of the endpoints.
@@ -151,6 +156,12 @@ async fn admit(
         let error = no_endpoint(request.method(), request.uri(), caller.as_ref(), &directory);
         return error.into_response();
     };
+    // The span of a call belongs below that of its request, unless the client names another one in `_meta`.
+    let request_caller = request.extensions().get::<Caller>();
+    let trace = request_caller.and_then(|it| it.watch.traceparent().map(HeaderValue::from_str));
+    if let Some(Ok(trace)) = trace {
+        request.headers_mut().insert("traceparent", trace);
+    }
     request.extensions_mut().insert(caller);
     next.run(request).await
 }

@@ -9,7 +9,9 @@ mod backend;
 mod endpoints;
 mod entry;
 mod filter;
+mod journal;
 mod lists;
+mod monitor;
 mod mounted;
 mod native;
 mod passing;
@@ -27,6 +29,8 @@ pub use self::backend::{CatalogBackend, Sight};
 pub(crate) use self::endpoints::Endpoints;
 pub use self::endpoints::is_endpoint_name;
 pub use self::filter::ServerFilter;
+pub use self::journal::{CallEntry, CallJournal, CallQuery};
+pub use self::monitor::CallMonitor;
 pub(crate) use self::mounted::Mounted;
 
 /// What a gateway offers, how, and to whom.
@@ -64,6 +68,8 @@ pub struct GatewayOptions {
     pub rules: Vec<AccessRule>,
     /// What a model should know about these tools as a whole.
     pub instructions: Option<String>,
+    /// Reports each call.
+    pub monitor: CallMonitor,
 }
 
 impl GatewayOptions {
@@ -96,6 +102,7 @@ pub fn gateway(
     backend.access = access;
     backend.instructions = options.instructions;
     backend.unusable = options.unusable;
+    backend.monitor = options.monitor;
     Gateway::builder(backend)
         .mode(options.mode)
         .validator(Arc::new(JsonSchemaFactory))

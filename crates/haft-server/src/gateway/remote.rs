@@ -6,6 +6,7 @@ use haft_mcp::gateway::{BackendError, CallContext, CallOutcome, CallRequest, Con
 use haft_mcp::{Asker, CallOptions, Cause, Server, ToolDef, ToolOutcome, TraceContext};
 use serde_json::Value;
 
+use super::monitor::ActiveCall;
 use super::native::question;
 use super::passing::AskCaller;
 
@@ -14,6 +15,7 @@ pub(super) async fn call(
     tool: &ToolDef,
     request: CallRequest,
     context: CallContext,
+    active: &ActiveCall,
 ) -> Result<CallOutcome, BackendError> {
     if server.needs_approval(tool) {
         let arguments = Value::Object(request.arguments.clone());
@@ -22,11 +24,13 @@ pub(super) async fn call(
         match context.confirm(question).await {
             Confirmation::Yes => {}
             Confirmation::No => {
+                active.denied();
                 return Ok(CallOutcome::error(
                     "The call was not approved and did not run.",
                 ));
             }
             Confirmation::NotAsked(error) => {
+                active.denied();
                 return Ok(CallOutcome::error(format!(
                     "The call did not run: it needs the approval of a person, and nobody can be asked \
                      ({error}). Use a client that shows questions (elicitation), or let the operator change \
@@ -42,7 +46,7 @@ pub(super) async fn call(
     let options = CallOptions {
         cancel: context.cancel().clone(),
         on_progress: Some(&mut tell),
-        trace: trace_of(&context),
+        trace: trace_of(&context, active),
         asker: Some(Arc::clone(&asker) as Arc<dyn Asker>),
         ..CallOptions::default()
     };
@@ -51,7 +55,7 @@ pub(super) async fn call(
         Err(error) if matches!(*error.cause, Cause::Cancelled) => Err(BackendError::Cancelled),
         Err(error) => {
             let reason = error.for_log();
-            tracing::warn!(server = %server.label(), tool = tool.name, reason, "call failed");
+            active.failed(reason);
             let text = format!(
                 "MCP server `{}`: {}",
                 error.server,
@@ -77,10 +81,11 @@ fn with_unasked(mut outcome: CallOutcome, unasked: Option<String>) -> CallOutcom
     }
 }
 
-fn trace_of(context: &CallContext) -> TraceContext {
+/// The trace for the server: the span of this call where it is recorded, else that of the client.
+fn trace_of(context: &CallContext, active: &ActiveCall) -> TraceContext {
     let said = |key: &str| context.trace().get(key).cloned();
     TraceContext {
-        parent: said("traceparent"),
+        parent: active.traceparent().or_else(|| said("traceparent")),
         state: said("tracestate"),
         baggage: said("baggage"),
     }

@@ -48,6 +48,7 @@ pub(super) async fn metrics(
         let is_usable = i64::from(member.standing().is_usable());
         available.get_or_create(&labels).set(is_usable);
     }
+    app.watch.update_mcp_gauges();
     let used = i64::try_from(app.memory.used()).unwrap_or(i64::MAX);
     app.watch.metrics.meters.memory_used.set(used);
     let mut response = app.watch.metrics.text(form).into_response();

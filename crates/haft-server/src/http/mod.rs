@@ -10,6 +10,7 @@ mod counts;
 mod door;
 mod health;
 mod list;
+mod mcp;
 mod metered_body;
 mod metering;
 mod metrics;
@@ -71,6 +72,8 @@ fn paths() -> Paths {
             conversations::delete_item,
         )
         .post_metered("/chat/completions", chat::complete)
+        .get("/haft/mcp", mcp::servers)
+        .get("/haft/mcp/calls", mcp::calls)
         .get("/models", models::list)
         .get("/models/{id}", models::retrieve)
 }

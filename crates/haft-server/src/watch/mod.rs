@@ -11,6 +11,7 @@ mod access_log;
 mod body;
 mod chat;
 mod live;
+mod mcp;
 mod metrics;
 mod options;
 mod record;
@@ -35,13 +36,15 @@ use crate::app::Caller;
 use crate::compaction::Halt;
 
 pub(crate) use chat::ChatWatch;
+pub(crate) use mcp::{McpCall, McpFigures};
 pub use metrics::metrics_table;
-pub(crate) use metrics::{BackendLabels, Form, Name};
-use metrics::{Metrics, ModelMeters, OutcomeLabels, Word};
-pub use options::WatchOptions;
+pub(crate) use metrics::{BackendLabels, Form, Name, Word};
+use metrics::{Metrics, ModelMeters, OutcomeLabels};
+pub use options::{CallRecord, WatchOptions};
 pub use record::{AttemptTrace, CallTrace, HydrationTrace, Note, NoteKind, RunTrace, TurnTrace};
 pub(crate) use request::{RequestWatch, Watched};
 pub(crate) use run::{Commission, RunWatch, Tools};
+pub(crate) use spans::CallSpan;
 #[cfg(feature = "otlp")]
 pub use spans::OtlpOptions;
 pub(crate) use store::timed;
@@ -53,6 +56,7 @@ pub(crate) struct Watch {
     tracer: spans::Tracer,
     routes: routes::Routes,
     live: live::LiveTraces,
+    mcp: mcp::McpWatch,
 }
 
 impl Watch {
@@ -68,6 +72,7 @@ impl Watch {
             options,
             routes: routes::Routes::default(),
             live: live::LiveTraces::default(),
+            mcp: mcp::McpWatch::default(),
         })
     }
 
@@ -79,6 +84,11 @@ impl Watch {
     /// A message in a `WebSocket`, which this request opened, asks for a response.
     pub(crate) fn message(self: &Arc<Self>, caller: &Caller, opening: &RequestWatch) -> Watched {
         Watched::message(self, caller, opening)
+    }
+
+    /// The span of a gateway call, below the one that its client names in `traceparent`.
+    pub(crate) fn call_span(&self, traceparent: Option<&str>) -> CallSpan {
+        self.tracer.call(traceparent)
     }
 
     /// A run is about to begin.
@@ -164,7 +174,7 @@ impl Drop for WaitingRun {
 }
 
 /// Seconds since the epoch, with their fractions.
-fn epoch_seconds() -> f64 {
+pub(crate) fn epoch_seconds() -> f64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.unwrap_or_default().as_secs_f64()
 }

@@ -37,6 +37,7 @@ pub(crate) struct RequestWatch {
     notes: Arc<Mutex<Notes>>,
     place: Place,
     client: Option<IpAddr>,
+    traceparent: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -72,6 +73,11 @@ impl RequestWatch {
 
     pub(super) fn place(&self) -> Place {
         self.place
+    }
+
+    /// The value of `traceparent` for what happens in it; none where it is not recorded.
+    pub(crate) fn traceparent(&self) -> Option<&str> {
+        self.traceparent.as_deref()
     }
 
     /// A model will answer it.
@@ -155,7 +161,10 @@ impl Watched {
         watch.metrics.meters.active_requests.inc();
         Self {
             watch: Arc::clone(watch),
-            notes: RequestWatch::unasked(span.place()),
+            notes: RequestWatch {
+                traceparent: span.traceparent(),
+                ..RequestWatch::unasked(span.place())
+            },
             span,
             started: Instant::now(),
             route: watch.routes.name(route),

@@ -22,7 +22,7 @@ use super::record::{CallTrace, NoteKind, RunTrace, trust_word};
 use super::recorder::{Answer, Recorder, rounded};
 use super::request::RequestWatch;
 use super::spans::RunSpans;
-use super::{Watch, epoch_seconds};
+use super::{McpCall, Watch, epoch_seconds};
 use crate::compaction::{Carried, Halt};
 use crate::error::ApiError;
 use crate::stream::Shown;
@@ -65,6 +65,7 @@ pub(crate) struct RunWatch {
     spans: RunSpans,
     /// Under which the record of a background run can be found while it goes on.
     found_by: Option<(Owner, String)>,
+    owner: Owner,
     created: Instant,
     stage: Stage,
     /// Whether the run's first piece of an answer has yet to come, and the turn's.
@@ -94,6 +95,7 @@ impl RunWatch {
             request,
             witness: run.witness.clone(),
             found_by: run.is_background.then_some(found_by),
+            owner: run.owner.clone(),
             created: Instant::now(),
             stage: Stage::Made,
             awaits_first: true,
@@ -206,6 +208,16 @@ impl RunWatch {
                 let ran = call.as_ref().is_some_and(|call| call.start_ms.is_some());
                 let took = ran.then(|| Duration::from_millis(*duration_ms));
                 self.count_call(kind, outcome, took);
+                if let Some(Shown::Mcp { server_label, name }) = tools.get(tool_name) {
+                    self.watch.mcp_called(&McpCall {
+                        door: "responses",
+                        caller: self.owner.as_str(),
+                        server: Some(server_label),
+                        tool: Some(name),
+                        outcome: mcp_outcome(outcome),
+                        elapsed: Duration::from_millis(*duration_ms),
+                    });
+                }
                 if let Some(call) = call.filter(|_| ran) {
                     self.spans.executed(&call, at, output);
                 }
@@ -441,6 +453,15 @@ fn kind_of(shown: Option<&Shown>) -> &str {
         Some(Shown::Hosted { item_type }) => item_type,
         Some(Shown::Mcp { .. }) => "mcp",
         None => "unknown",
+    }
+}
+
+/// The outcome of a call in the terms of the gateway, so that both doors can be added up.
+fn mcp_outcome(outcome: Word) -> Word {
+    match outcome {
+        "succeeded" | "cancelled" | "denied" => outcome,
+        "tool" | "tool_error" => "tool_error",
+        _ => "failed",
     }
 }
 

@@ -14,6 +14,7 @@ use super::options::WatchOptions;
 use super::record::{CallTrace, RunTrace, TurnTrace};
 use super::request::RequestEnd;
 use super::run::Commission;
+use crate::gateway::CallEntry;
 
 /// Where in a trace something happens.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,6 +35,10 @@ impl Tracer {
         RequestSpan
     }
 
+    pub(super) fn call(&self, _: Option<&str>) -> CallSpan {
+        CallSpan
+    }
+
     pub(super) fn unasked(&self) -> Place {
         Place
     }
@@ -48,7 +53,30 @@ impl RequestSpan {
         Place
     }
 
+    pub(super) fn traceparent(&self) -> Option<String> {
+        None
+    }
+
     pub(super) fn end(&mut self, _: &RequestEnd<'_>) {}
+}
+
+/// The span of a tool call.
+pub(crate) struct CallSpan;
+
+impl CallSpan {
+    pub(crate) fn none() -> Self {
+        Self
+    }
+
+    pub(crate) fn traceparent(&self) -> Option<String> {
+        None
+    }
+
+    pub(crate) fn trace_id(&self) -> Option<String> {
+        None
+    }
+
+    pub(crate) fn end(&mut self, _: &CallEntry) {}
 }
 
 pub(super) struct RunSpans;

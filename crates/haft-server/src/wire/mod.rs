@@ -14,7 +14,7 @@ mod visible;
 pub(crate) use ids::new_id;
 pub(crate) use list::{ListPage, unknown_after};
 pub(crate) use mcp::{McpAddress, McpEntry, OWN_LABEL};
-pub(crate) use query::{ItemsQuery, RetrieveQuery};
+pub(crate) use query::{ItemsQuery, Parameters, RetrieveQuery};
 pub(crate) use read::{
     BoundedSchemas, ConversationBody, Door, ItemsBody, Vocabulary, cut_secrets, foreign_prefix,
 };

@@ -89,10 +89,10 @@ fn limit(parameters: &Parameters) -> Read<usize> {
 }
 
 /// Names and values, in order.
-struct Parameters(Vec<(String, String)>);
+pub(crate) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    fn read(query: Option<&str>) -> Read<Self> {
+    pub(crate) fn read(query: Option<&str>) -> Read<Self> {
         let unreadable = || {
             ApiError::new(
                 ErrorCode::InvalidValue,
@@ -106,7 +106,7 @@ impl Parameters {
     }
 
     /// The last value of this name; an empty one is none.
-    fn last(&self, name: &str) -> Option<&str> {
+    pub(crate) fn last(&self, name: &str) -> Option<&str> {
         let values = self.0.iter().rev().filter(|(key, _)| key == name);
         let value = values.map(|(_, value)| value.as_str()).next();
         value.filter(|value| !value.is_empty())

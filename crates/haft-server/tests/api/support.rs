@@ -31,6 +31,7 @@ pub(crate) struct Setup {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) data_dir: Option<std::path::PathBuf>,
     pub(crate) mcp: haft_mcp::Pool,
+    pub(crate) gateway: Option<haft_server::GatewayOptions>,
 }
 
 impl Setup {
@@ -49,6 +50,7 @@ impl Setup {
             store: Arc::new(MemoryStore::new()),
             data_dir: None,
             mcp: haft_mcp::Pool::builder().build(),
+            gateway: None,
         }
     }
 
@@ -78,6 +80,9 @@ impl Setup {
             .options(self.options);
         if let Some(directory) = self.data_dir {
             builder = builder.data_dir(directory);
+        }
+        if let Some(gateway) = self.gateway {
+            builder = builder.gateway(gateway);
         }
         for model in self.models {
             builder = builder.model(model);

@@ -6,7 +6,7 @@ mod refresh;
 mod settle;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -87,6 +87,7 @@ pub struct Server {
     logged_changes: Mutex<Vec<(String, Standing)>>,
     use_: Mutex<Use>,
     calls: AtomicUsize,
+    connections: AtomicU64,
     is_retired: AtomicBool,
     is_kept_warm: AtomicBool,
 }
@@ -156,6 +157,7 @@ impl Server {
                 last: Instant::now(),
             }),
             calls: AtomicUsize::new(0),
+            connections: AtomicU64::new(0),
             is_retired: AtomicBool::new(false),
             is_kept_warm: AtomicBool::new(false),
         })
@@ -243,6 +245,11 @@ impl Server {
         self.open().await
     }
 
+    /// How many connections were opened.
+    pub(super) fn connections_opened(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
     /// Lets the next use try at once, whatever happened before.
     pub fn forgive(&self) {
         locked(&self.attempts).forgive();
@@ -257,6 +264,7 @@ impl Server {
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 locked(&self.attempts).succeeded();
+                self.connections.fetch_add(1, Ordering::Relaxed);
                 *locked(&self.era) = Some(connection.era());
                 let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
                 // Whoever retired it meanwhile looked for a connection and found none.

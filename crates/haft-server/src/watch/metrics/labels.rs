@@ -80,6 +80,32 @@ pub(crate) struct CallLabels {
     pub(crate) outcome: Word,
 }
 
+/// A call of an MCP tool: labels of the configuration and of accepted lists only.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct McpCallLabels {
+    pub(crate) server: Name,
+    pub(crate) tool: Name,
+    pub(crate) outcome: Word,
+    pub(crate) door: Word,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct McpToolLabels {
+    pub(crate) server: Name,
+    pub(crate) tool: Name,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct McpServerLabels {
+    pub(crate) server: Name,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct McpStateLabels {
+    pub(crate) server: Name,
+    pub(crate) state: Word,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct KindLabels {
     pub(crate) kind: Name,

@@ -8,9 +8,9 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::labels::{
-    BackendLabels, CallLabels, ErrorLabels, FailoverLabels, KindLabels, ModelLabels,
-    OperationLabels, OutcomeLabels, RequestLabels, RouteLabels, RunLabels, StoreErrorLabels,
-    TokenLabels,
+    BackendLabels, CallLabels, ErrorLabels, FailoverLabels, KindLabels, McpCallLabels,
+    McpServerLabels, McpStateLabels, McpToolLabels, ModelLabels, OperationLabels, OutcomeLabels,
+    RequestLabels, RouteLabels, RunLabels, StoreErrorLabels, TokenLabels,
 };
 
 /// Bounds of what a client waits for, in seconds.
@@ -124,6 +124,27 @@ metrics! {
     tool_seconds: Histograms<KindLabels> = Family::new_with_constructor(waits),
         "histogram" "haft_tool_call_duration_seconds" ["kind"]
         "How long calls ran here";
+    mcp_calls: Family<McpCallLabels, Counter> = Family::default(),
+        "counter" "haft_mcp_calls" ["server", "tool", "outcome", "door"]
+        "Calls of MCP tools through the gateway or from runs (door: gateway, responses), by outcome: succeeded, tool_error (the tool says that it failed), failed (the server gave no answer), denied, cancelled, rejected (unknown tool or invalid arguments). Servers and tools that are not configured or not listed count as other";
+    mcp_seconds: Histograms<McpToolLabels> = Family::new_with_constructor(waits),
+        "histogram" "haft_mcp_call_duration_seconds" ["server", "tool"]
+        "How long calls of MCP tools took, waits for approvals included";
+    mcp_up: Family<McpServerLabels, Gauge> = Family::default(),
+        "gauge" "haft_mcp_server_up" ["server"]
+        "Whether an MCP server can be used: 0 after a failed connection or list, else 1";
+    mcp_state: Family<McpStateLabels, Gauge> = Family::default(),
+        "gauge" "haft_mcp_server_state" ["server", "state"]
+        "1 for the state that an MCP server is in: not_started, starting, connected, saved_list or unavailable";
+    mcp_tools: Family<McpServerLabels, Gauge> = Family::default(),
+        "gauge" "haft_mcp_server_tools" ["server"]
+        "Tools of an MCP server that may be used";
+    mcp_held: Family<McpServerLabels, Gauge> = Family::default(),
+        "gauge" "haft_mcp_server_tools_held" ["server"]
+        "New or changed tools of an MCP server that are held back until `haft mcp accept`";
+    mcp_connections: Family<McpServerLabels, Gauge> = Family::default(),
+        "gauge" "haft_mcp_server_connections" ["server"]
+        "Connections to an MCP server that this process has opened: all past the first are reconnections or restarts";
     hydrations: Family<OutcomeLabels, Counter> = Family::default(),
         "counter" "haft_hydrations" ["outcome"]
         "Arguments that were read: valid, repaired, unvalidated (the tool has no schema), or refused";

@@ -19,8 +19,9 @@ use prometheus_client::registry::Registry;
 
 pub(crate) use exposition::Form;
 pub(crate) use labels::{
-    BackendLabels, CallLabels, KindLabels, Name, OperationLabels, OutcomeLabels, RequestLabels,
-    RouteLabels, RunLabels, StoreErrorLabels, Word,
+    BackendLabels, CallLabels, KindLabels, McpCallLabels, McpServerLabels, McpStateLabels,
+    McpToolLabels, Name, OperationLabels, OutcomeLabels, RequestLabels, RouteLabels, RunLabels,
+    StoreErrorLabels, Word,
 };
 pub(crate) use list::{Described, Meters};
 pub(crate) use per_model::{ModelMeters, absence_word, error_word};

@@ -21,6 +21,11 @@ impl SpanContext {
         if given.next().is_some() {
             return None;
         }
+        Self::parse(text)
+    }
+
+    /// Reads the value of a `traceparent`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let version: [u8; 1] = hex(parts.next()?)?;
         let trace_id: [u8; 16] = hex(parts.next()?)?;
@@ -54,6 +59,16 @@ impl SpanContext {
             span_id: new_span_id(),
             is_sampled: true,
         }
+    }
+}
+
+/// The value of a `traceparent`.
+impl std::fmt::Display for SpanContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let trace_id = u128::from_be_bytes(self.trace_id);
+        let span_id = u64::from_be_bytes(self.span_id);
+        let flags = u8::from(self.is_sampled);
+        write!(f, "00-{trace_id:032x}-{span_id:016x}-{flags:02x}")
     }
 }
 

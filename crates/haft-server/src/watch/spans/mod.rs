@@ -5,6 +5,7 @@
 //! collector: what cannot be sent is dropped and counted. Content goes out only where the operator
 //! wants it, and never that of responses which are not to be stored.
 
+mod call;
 mod content;
 mod context;
 mod exporter;
@@ -27,6 +28,7 @@ use super::options::WatchOptions;
 use context::SpanContext;
 use exporter::Exporter;
 
+pub(crate) use call::CallSpan;
 pub use options::OtlpOptions;
 pub(super) use request::RequestSpan;
 pub(super) use run::RunSpans;

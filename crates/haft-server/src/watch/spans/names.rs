@@ -41,6 +41,13 @@ pub(super) const INVOKE_AGENT: &str = "invoke_agent";
 pub(super) const CHAT: &str = "chat";
 pub(super) const EXECUTE_TOOL: &str = "execute_tool";
 
+/// Those of the conventions for MCP.
+pub(super) const MCP_METHOD: &str = "mcp.method.name";
+
+/// haft's own: the MCP server's label and the gateway's endpoint.
+pub(super) const MCP_SERVER: &str = "haft.mcp.server";
+pub(super) const MCP_ENDPOINT: &str = "haft.mcp.endpoint";
+
 /// haft's own: the request, the tenant, the model as requests call it, and how a run ended.
 pub(super) const REQUEST: &str = "haft.request.id";
 pub(super) const TENANT: &str = "haft.tenant";

@@ -48,6 +48,11 @@ impl RequestSpan {
         open.map_or(Place::Nowhere, |open| Place::Below(open.context))
     }
 
+    /// The value of `traceparent` for what happens in it.
+    pub(in crate::watch) fn traceparent(&self) -> Option<String> {
+        self.0.as_ref().map(|open| open.context.to_string())
+    }
+
     pub(in crate::watch) fn end(&mut self, end: &RequestEnd<'_>) {
         let Some(open) = self.0.take() else { return };
         let mut attributes = Attributes::default();

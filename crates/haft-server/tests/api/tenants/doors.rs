@@ -55,6 +55,8 @@ pub(super) const ROWS: &[(&str, &str, Row)] = &[
         Row::ConversationItem,
     ),
     ("POST", "/v1/chat/completions", Row::Shared),
+    ("GET", "/v1/haft/mcp", Row::List),
+    ("GET", "/v1/haft/mcp/calls", Row::List),
     ("GET", "/v1/models", Row::Shared),
     ("GET", "/v1/models/{id}", Row::Shared),
     ("GET", "/metrics", Row::Open),

@@ -466,3 +466,54 @@ async fn a_collector_that_is_not_there_costs_nothing_but_a_warning() {
         .filter(|line| line.contains("cannot be exported"));
     assert_eq!(complaints.count(), 1, "{text}");
 }
+
+/// Calls the tool `echo` at `/mcp` without a session.
+async fn call_gateway(server: &crate::support::Served, trace: Option<&str>) {
+    let mut meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+    });
+    if let Some(trace) = trace {
+        meta["traceparent"] = trace.into();
+    }
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "echo", "arguments": {"text": "hunter2"}, "_meta": meta}});
+    let url = server.base.replace("/v1", "/mcp");
+    let request = crate::support::client()
+        .post(url)
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "echo")
+        .json(&body);
+    let answer = request.send().await.unwrap().text().await.unwrap();
+    assert!(answer.contains("echo: hunter2"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_gateway_call_has_a_span_below_its_request_or_below_the_one_its_client_names() {
+    let collector = Collector::default();
+    let url = collector.start().await;
+    let (tool, _) = echo("echo");
+    let mut setup = setup(ScriptedModel::new(vec![]), &url, |_| {}).tools([tool]);
+    setup.gateway = Some(haft_server::GatewayOptions::default());
+    let server = setup.serve().await;
+    call_gateway(&server, None).await;
+    let spans = collector.spans(2).await;
+    let of = |spans: &[Received], name: &str| {
+        let span = spans.iter().find(|span| span.name == name);
+        span.unwrap_or_else(|| panic!("{name}: {spans:#?}")).clone()
+    };
+    let (request, call) = (of(&spans, "POST /mcp"), of(&spans, "execute_tool echo"));
+    assert_eq!((&call.trace, &call.parent), (&request.trace, &request.id));
+    assert_eq!(call.attributes["mcp.method.name"], "tools/call");
+    assert_eq!(call.attributes["haft.mcp.endpoint"], "/mcp");
+    assert_eq!(call.attributes["haft.outcome"], "succeeded");
+    assert!(!format!("{spans:?}").contains("hunter2"));
+
+    collector.spans.lock().unwrap().clear();
+    call_gateway(&server, Some(PARENT)).await;
+    let call = of(&collector.spans(2).await, "execute_tool echo");
+    assert_eq!((call.trace[0], call.parent[7]), (0x0a, 0x31));
+}
