@@ -1,6 +1,7 @@
 """The gateway in front of a real MCP server, reached in every way that a client can reach it."""
 
 import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +83,13 @@ command = "{sys.executable}"
 args = ["{CLIENTS / "notes_server.py"}"]
 env = {{ NOTES = "{notes}" }}
 """
-    served = Served(tmp_path, config(double) + servers)
+    text = config(double) + servers
+    (tmp_path / "haft.toml").write_text(text)
+    # The lists are known, as after the first use: agents that run one prompt do not wait for a server that starts.
+    data = "data" if way == "http" else "gateway-data"
+    arguments = ["mcp", "test", "--config", "haft.toml", "--data-dir", data]
+    subprocess.run([binary(), *arguments], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    served = Served(tmp_path, text)
     url = f"{served.url}/mcp" if way == "http" else None
     yield Gateway(mode, tmp_path, notes, url, served.base_url)
     assert served.stop() == 0

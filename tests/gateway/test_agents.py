@@ -55,6 +55,9 @@ def test_claude_code(gateway, model, home):
         "ANTHROPIC_API_KEY": "test",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
+        "MCP_TIMEOUT": "60000",
+        # It would send the first request before the servers are connected.
+        "MCP_CONNECTION_NONBLOCKING": "false",
         # Its own search would hide the tools; what is tested here is that it gets them.
         "ENABLE_TOOL_SEARCH": "false",
     }

@@ -1,10 +1,14 @@
-//! The program between haft and an MCP server that runs as a child: it sees to it that nothing of the
-//! server is left when haft is gone, however that came.
+//! The supervisor: a process between haft and an MCP server that runs as a child, which ends everything
+//! that the server started when haft is gone, even after SIGKILL.
 //!
-//! It is started by haft in a process group of its own, gives its pipes to the server and holds none of
-//! them itself. What the server starts, in its group or out of it, is below this process, which on Linux
-//! adopts every descendant that loses its parent. It leaves when nobody is left: haft asks it to, with
-//! SIGTERM, or has everybody killed by it, with SIGUSR2, but does not kill it.
+//! haft starts it in a process group of its own. It passes its pipes to the server and keeps none of them.
+//! All processes that the server starts, in its group or outside, are descendants of the supervisor, which
+//! on Linux adopts every descendant that loses its parent (`PR_SET_CHILD_SUBREAPER`). It exits when no
+//! descendant is left. haft sends it SIGTERM to end the server, or SIGUSR2 to kill all descendants at once,
+//! and never kills the supervisor itself.
+//!
+//! One runs for each server, so its own memory counts: most of it is pages of the executable that all haft
+//! processes share, and the rest is what the dynamic linker writes when it relocates the executable.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -258,6 +262,43 @@ impl Signals {
             _ = interrupt.0.recv() => Event::PassOn(interrupt.1),
             _ = hangup.0.recv() => Event::PassOn(hangup.1),
             _ = quit.0.recv() => Event::PassOn(quit.1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &[&str]) -> Option<(u32, Vec<OsString>)> {
+        let arguments = supervisor_arguments(line.iter().map(OsString::from))?;
+        Some((arguments.parent, arguments.command))
+    }
+
+    #[test]
+    fn only_the_command_line_of_a_supervisor_is_read_early() {
+        let command = ["npx", "--", "-y"].map(OsString::from).to_vec();
+        let line = [
+            "haft",
+            "mcp",
+            "supervise",
+            "--parent",
+            "7",
+            "--",
+            "npx",
+            "--",
+            "-y",
+        ];
+        assert_eq!(read(&line), Some((7, command)));
+        for other in [
+            &["haft"][..],
+            &["haft", "mcp", "serve"],
+            &["haft", "mcp", "supervise", "--help"],
+            &["haft", "mcp", "supervise", "--parent", "x", "--", "npx"],
+            &["haft", "mcp", "supervise", "--parent", "7", "npx"],
+            &["haft", "mcp", "supervise", "--parent", "7", "--"],
+        ] {
+            assert_eq!(read(other), None, "{other:?}");
         }
     }
 }
