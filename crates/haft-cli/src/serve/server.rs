@@ -10,7 +10,9 @@ use haft::models::{pools, process_environment};
 use haft_mcp::{Pool, Questions};
 #[cfg(feature = "otlp")]
 use haft_server::OtlpOptions;
-use haft_server::{ApiKey, ModelEntry, Server, ServerOptions, StartError, WatchOptions};
+use haft_server::{
+    ApiKey, GatewayOptions, ModelEntry, Server, ServerOptions, StartError, WatchOptions,
+};
 use haft_store::{OpenError, SqliteStore};
 use tokio::net::TcpListener;
 
@@ -73,11 +75,12 @@ pub(super) async fn build(
     // What is missing was complained about.
     // Servers list other tools for other capabilities of their client, so haft declares the same everywhere.
     let (mcp, unusable) = pool_of(&config.mcp, Some(data_dir), Questions::PerCall)?;
+    let unusable = unusable_status(&unusable);
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)
         .catalog(catalog)
         .mcp(mcp.clone())
-        .mcp_unusable(unusable_status(&unusable))
+        .mcp_unusable(unusable.clone())
         .options(ServerOptions {
             forget_sealing_keys: accepted.lost_keys,
             forget_api_keys: accepted.lost_api_keys,
@@ -90,10 +93,19 @@ pub(super) async fn build(
         builder = builder.model(ModelEntry::from_pool(&model.name, aliases, pool));
     }
     if let Some(gateway) = &config.gateway {
-        builder = builder.gateway(gateway.options());
+        builder = builder.gateway(GatewayOptions {
+            unusable: unusable.clone(),
+            ..gateway.options()
+        });
     }
     for (name, endpoint) in &config.endpoints {
-        builder = builder.gateway_endpoint(name, endpoint.options());
+        builder = builder.gateway_endpoint(
+            name,
+            GatewayOptions {
+                unusable: unusable.clone(),
+                ..endpoint.options()
+            },
+        );
     }
     let server = builder.build().map_err(told)?;
     server.verify_start().await.map_err(|error| match error {

@@ -14,6 +14,22 @@ fn two() -> String {
 }
 
 #[test]
+fn a_hanging_server_delays_a_list_of_all_tools_by_seconds_only() {
+    let mute = fake("mute", "silent silent-on-discover", "");
+    let folder = folder(&format!("{mute}{}", fake("zeta", "modern", "")));
+    let begin = Instant::now();
+    let (code, out, aside) = told(haft(folder.path(), &["tools", "list"]), "");
+    assert_eq!(code, Some(0), "{out}{aside}");
+    assert!(out.contains("zeta__echo"), "{out}");
+    assert!(
+        aside.contains("`mute` has not listed its tools within 5 s"),
+        "{aside}"
+    );
+    let elapsed = begin.elapsed();
+    assert!(elapsed < Duration::from_secs(15), "{elapsed:?}");
+}
+
+#[test]
 fn without_a_word_it_says_what_there_is() {
     let folder = folder("");
     let (code, _, aside) = mcp(folder.path(), &[]);
