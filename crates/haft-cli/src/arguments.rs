@@ -5,6 +5,7 @@ mod chat;
 mod concerto;
 mod help;
 mod mcp;
+mod mcp_setup;
 mod prompt;
 mod remote;
 mod responses;
@@ -41,6 +42,9 @@ pub(crate) use self::mcp::{
     AdHoc, McpAcceptArguments, McpCallArguments, McpCallsArguments, McpCommand, McpFrom,
     McpListArguments, McpLoginArguments, McpServeArguments, McpStatusArguments, McpTestArguments,
     McpToolsArguments, SuperviseArguments,
+};
+pub(crate) use self::mcp_setup::{
+    McpAddArguments, McpCostArguments, McpImportArguments, McpInstallArguments, McpRemoveArguments,
 };
 pub(crate) use self::prompt::{PromptCommand, RenderArguments};
 pub(crate) use self::remote::{RemoteArguments, SERVER};
@@ -120,7 +124,7 @@ pub(crate) enum Command {
     /// Show what a model would see of the prompt that this folder's configuration describes
     #[command(subcommand)]
     Prompt(PromptCommand),
-    /// List, test and call MCP servers, accept changed tools, log in, or be an MCP server
+    /// Import, test, call and serve MCP servers
     #[command(subcommand, after_help = MCP_HELP)]
     Mcp(McpCommand),
     /// Check a configuration, or show what it comes to

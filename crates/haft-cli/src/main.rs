@@ -8,6 +8,7 @@ mod chat;
 mod concerto;
 mod config;
 mod demo;
+mod edit;
 mod failure;
 mod init;
 mod inquiry;
@@ -25,6 +26,7 @@ mod tokens;
 mod toolbox;
 mod tools;
 mod trace;
+mod user_dirs;
 
 use std::error::Error;
 use std::io::{self, Write};

@@ -366,7 +366,11 @@ impl fmt::Display for McpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.situation(), self.cause)?;
         if !self.stderr.is_empty() {
-            write!(f, "\nits last words:\n{}", self.stderr)?;
+            write!(
+                f,
+                "\nthe last lines of its standard error:\n{}",
+                self.stderr
+            )?;
         }
         Ok(())
     }
@@ -422,7 +426,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "server `files` (stdio, legacy), call after 1.2 s: connection lost, the action may have \
-             happened: exit status: 3\nits last words:\ndisk full"
+             happened: exit status: 3\nthe last lines of its standard error:\ndisk full"
         );
         assert!(error.may_have_happened());
     }

@@ -43,7 +43,10 @@ pub use guard::{Admitted, HostRuleError, HostRules, NotAllowed, Resolver, System
 pub use http::HttpOptions;
 pub use listing::ToolList;
 pub use names::{Label, exposed_name, exposed_name_hashed};
-pub use oauth::{LoggedIn, LoginError, OAuthOptions, Opener, TokenStore, TokenStoreError, login};
+pub use oauth::{
+    LoggedIn, LoginError, OAuthOptions, Opener, PastedLines, TokenStore, TokenStoreError, login,
+    login_with,
+};
 pub use outcome::{Audience, Block, BlockBody, Media, ToolOutcome};
 pub use pins::{Compared, Difference, PinError, PinFile, Standing, differences};
 pub use pool::{

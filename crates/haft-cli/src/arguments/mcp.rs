@@ -1,49 +1,65 @@
-//! `haft mcp`: what its command line may say.
+//! The arguments of `haft mcp`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::mcp_setup::{
+    ADD_HELP, IMPORT_HELP, INSTALL_HELP, McpAddArguments, McpCostArguments, McpImportArguments,
+    McpInstallArguments, McpRemoveArguments,
+};
 use super::{RemoteArguments, ScriptArguments};
 use crate::config::GatewayMode;
 
-/// What stands below the help of `haft mcp`.
+/// The examples of `haft mcp`.
 pub(super) const MCP_HELP: &str = "\
 Examples:
-  haft mcp list                           the servers of haft.toml
-  haft mcp test                           whether each of them works
-  haft mcp tools files                    the tools of one
+  haft mcp import claude                  take the servers of Claude Code over
+  haft mcp add files -- npx -y @modelcontextprotocol/server-filesystem /srv/docs
+  haft mcp test                           check that each server works
   haft mcp call files read_file path=README.md
   haft mcp status                         state, calls and errors of each server
   haft mcp calls --errors                 the last calls that did not succeed
-  haft mcp accept files                   look at changed tools, and let them be used
-  haft mcp test --command 'npx -y @modelcontextprotocol/server-everything'
-  haft mcp call --url http://127.0.0.1:9000/mcp echo message=hello
   haft mcp login search                   log in to a server that asks for it
-  haft mcp serve                          all of them as one server, for other programs
+  haft mcp cost                           count the tokens of all tool definitions
+  haft mcp install claude                 put haft in front of them in Claude Code
 
-Servers are described in `[mcp.NAME]` of haft.toml (`haft init` shows every key), or in a file of another \
-client that `mcp_servers` of `[server]` names.";
+Servers are described in `[mcp.NAME]` of `haft.toml`, or in files of other clients that `mcp_servers` of `[server]` \
+names. Without `--config`, `haft.toml` of this folder is read, else the user's: `~/.config/haft/haft.toml`.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// List the configured servers, and what is known of each; nothing is started
+    /// Import the servers of another client into `haft.toml`
+    #[command(after_help = IMPORT_HELP)]
+    Import(McpImportArguments),
+    /// Add a server to `haft.toml`
+    #[command(
+        override_usage = "haft mcp add [OPTIONS] NAME URL\n       haft mcp add [OPTIONS] NAME -- COMMAND...",
+        after_help = ADD_HELP
+    )]
+    Add(McpAddArguments),
+    /// Remove a server from `haft.toml`
+    Remove(McpRemoveArguments),
+    /// Add haft to the servers of another client
+    #[command(after_help = INSTALL_HELP)]
+    Install(McpInstallArguments),
+    /// List the configured servers and what is known of each, without starting any
     List(McpListArguments),
-    /// Connect to servers and say how each is: era, version, tools, time, and what is wrong
+    /// Connect to servers and report era, version, tools and errors
     #[command(after_help = "\
 Examples:
-  haft mcp test                           all servers of haft.toml, at the same time
+  haft mcp test                           all servers of the configuration, at the same time
   haft mcp test files search --json
   haft mcp test --url https://mcp.example.com/mcp --bearer-env EXAMPLE_TOKEN
 
-Ends with 0 if all of them work, with 1 if one does not.")]
+Exits with 0 if all of them work, with 1 otherwise.")]
     Test(McpTestArguments),
-    /// Show the tools of a server, and those that are held back with what has changed
+    /// Show the tools of a server, and which of them are held back
     #[command(override_usage = "haft mcp tools [OPTIONS] NAME\n       \
                                 haft mcp tools [OPTIONS] --command COMMAND|--url URL")]
     Tools(McpToolsArguments),
-    /// Call a tool of a server, by the same checks as a call of a model
+    /// Call a tool of a server, with the same checks as a call of a model
     #[command(
         override_usage = "haft mcp call [OPTIONS] NAME TOOL [ARGUMENTS]...\n       \
                           haft mcp call [OPTIONS] --command COMMAND|--url URL TOOL [ARGUMENTS]...",
@@ -54,8 +70,8 @@ Examples:
   echo '{\"path\": \"a\"}' | haft mcp call files read_file -
   haft mcp call --command 'npx -y @modelcontextprotocol/server-everything' echo message=hi
 
-Progress is told on standard error; Ctrl-C cancels the call. Ends with 0 if the call succeeded, with 1 if it \
-failed or was not allowed, with 2 if there is no such server or tool or its arguments are wrong."
+Progress is written to standard error; Ctrl-C cancels the call. Exits with 0 if the call succeeded, with 1 if it \
+failed or was denied, with 2 if the server, the tool or the arguments are wrong."
     )]
     Call(McpCallArguments),
     /// Show the state of each server: reason of a failure, tools, held tools, calls, errors, latency
@@ -70,41 +86,46 @@ Examples:
   haft mcp calls --server files --errors  those of one server that did not succeed
   haft mcp calls --limit 1000 --json")]
     Calls(McpCallsArguments),
-    /// Let changed or new tools of a server be used, after a look at what has changed
+    /// Accept changed or new tools of a server
     ///
-    /// What a server listed at first was taken as it was. From then on a tool that changes, or is new, is
-    /// held back (`pin = "hold"`) until it is accepted here. A server that runs takes it over when it reads
-    /// the list the next time.
+    /// The tools that a server lists first are accepted as they are. From then on a tool that changes, or is new, is
+    /// held back (`pin = "hold"`) until it is accepted here. A running haft reads the change with the next list.
     Accept(McpAcceptArguments),
     /// Log in to a server that asks for authorization
-    ///
-    /// The page to log in at is shown; it comes back to a port of this machine, so a browser of this machine
-    /// must open it, within five minutes. The login is kept in the data folder, readable for its owner
-    /// alone, and used by `haft serve` and all commands with the same folder.
-    Login(McpLoginArguments),
-    /// Be an MCP server on standard input and output: haft's own tools and those of all servers
     #[command(after_help = "\
 Examples:
-  haft mcp serve                          every tool, or three to find them where they are many
+  haft mcp login search                   open the printed page in a browser of this machine
+  haft mcp login search --paste           on a host without a browser: paste back where the page led to
+  haft mcp login search --port 8765       for clients that are registered with a fixed address
+
+The page leads back to a port of this machine, within five minutes. The login is stored in the data folder, readable \
+for its owner only, and used by `haft serve` and all commands with the same folder.")]
+    Login(McpLoginArguments),
+    /// Count the tokens of tool definitions, with and without the gateway
+    Cost(McpCostArguments),
+    /// Serve all tools as one MCP server on standard input and output
+    #[command(after_help = "\
+Examples:
+  haft mcp serve                          every tool, or three that find the others where there are many
   haft mcp serve --mode facade            always those three: search, describe and call
   haft mcp serve --only files,search      the tools of two servers
-  haft mcp serve --tools 'files__read*'   some tools, by their names here
+  haft mcp serve --tools 'files__read*'   some tools, by their exposed names
   haft mcp serve --concerto tools.conc    with the tools of a Concerto program
 
-For a client such as Claude Desktop or Cursor:
+`haft mcp install CLIENT` writes this into the settings of a client:
   {\"mcpServers\": {\"haft\": {\"command\": \"haft\", \"args\": [\"mcp\", \"serve\", \"--config\", \"/etc/haft.toml\"]}}}
 
-Standard output carries the protocol and nothing else; the log is on standard error (HAFT_LOG=debug says \
-more). Servers are started when they are needed. Over HTTP the same is at `/mcp` of `haft serve --mcp`.")]
+Standard output carries only the protocol; the log is on standard error (HAFT_LOG=debug for more). Servers are \
+started when they are needed. `haft serve --mcp` serves the same over HTTP, at `/mcp`.")]
     Serve(McpServeArguments),
-    /// Start a program and end it, with all that it started, when the parent is gone
+    /// Start a program, and end it with all that it started when the parent is gone
     #[command(hide = true)]
     Supervise(SuperviseArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct McpListArguments {
-    /// Print JSON: a list of servers
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -151,10 +172,10 @@ pub(crate) struct McpCallsArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct McpTestArguments {
-    /// Which, as `haft mcp list` names them; all of them where none is named
+    /// The servers, as `haft mcp list` shows them [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Print JSON: what became of each
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -165,10 +186,10 @@ pub(crate) struct McpTestArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct McpToolsArguments {
-    /// Which server, as `haft mcp list` names it
+    /// The server, as `haft mcp list` shows it
     #[arg(value_name = "NAME", required_unless_present_any = ["command", "url"])]
     pub(crate) name: Option<String>,
-    /// Print JSON: the whole definitions
+    /// Print JSON, with the whole definitions
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -179,14 +200,13 @@ pub(crate) struct McpToolsArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct McpCallArguments {
-    /// The server, its tool, and the arguments: one JSON object, `-` for standard input, or `KEY=VALUE` for
-    /// each
+    /// The server, its tool, and the arguments: a JSON object, `-` for standard input, or `KEY=VALUE` pairs
     #[arg(value_name = "NAME TOOL ARGUMENTS", required = true)]
     pub(crate) words: Vec<String>,
-    /// Print JSON: what became of the call, with the server's whole result
+    /// Print JSON, with the server's whole result
     #[arg(long)]
     pub(crate) json: bool,
-    /// Let the call run if it would be asked about
+    /// Approve the call if it needs approval
     #[arg(long, short)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -197,16 +217,16 @@ pub(crate) struct McpCallArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct McpAcceptArguments {
-    /// Which server, as `haft mcp list` names it
+    /// The server, as `haft mcp list` shows it
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// Which tool, by the server's own name for it; all that wait where none is named
+    /// The tool, by the server's own name for it [default: all that are held back]
     #[arg(value_name = "TOOL")]
     pub(crate) tool: Option<String>,
-    /// Without asking
+    /// Accept without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
-    /// Print JSON: what was accepted
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -215,13 +235,19 @@ pub(crate) struct McpAcceptArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct McpLoginArguments {
-    /// Which server, as `haft mcp list` names it
+    /// The server, as `haft mcp list` shows it
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// Forget the login in place of making one
+    /// Delete the stored login
     #[arg(long)]
     pub(crate) forget: bool,
-    /// Print JSON: the rights that were granted
+    /// Let the browser come back to this port [default: `callback_port` of the server, else any free one]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Read the address that the browser was led back to from standard input
+    #[arg(long)]
+    pub(crate) paste: bool,
+    /// Print JSON, with the granted scopes
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -233,14 +259,14 @@ pub(crate) struct McpServeArguments {
     /// Serve the endpoint `[gateway.NAME]` of the configuration [default: `[gateway]`]
     #[arg(long, value_name = "NAME")]
     pub(crate) endpoint: Option<String>,
-    /// What clients see: every tool, three that find the others, or whichever fits; as `[gateway]` says
-    /// where nothing is said here
+    /// Choose what clients see: every tool, three that find the others, or whichever fits [default: as `[gateway]`
+    /// says]
     #[arg(long, value_enum, value_name = "MODE", hide_possible_values = false)]
     pub(crate) mode: Option<GatewayMode>,
-    /// Only the tools of these servers
+    /// Serve only the tools of these servers
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Only these tools, by their names here; `*` stands for any text
+    /// Serve only these tools, by their exposed names; `*` matches any text
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
     #[command(flatten)]
@@ -249,44 +275,44 @@ pub(crate) struct McpServeArguments {
     pub(crate) scripts: ScriptArguments,
 }
 
-/// A server that no configuration knows.
+/// A server that is not configured.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "A server that is not configured")]
 pub(crate) struct AdHoc {
-    /// The program of a server, with its arguments, as a shell would read it; it is pinned to nothing
+    /// Start this program, with its arguments as a shell would read them
     #[arg(long, value_name = "COMMAND", conflicts_with = "url")]
     pub(crate) command: Option<String>,
-    /// The address of a server
+    /// Connect to this address
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// A variable for the program
+    /// Set a variable of the program
     #[arg(long, value_name = "KEY=VALUE", requires = "command")]
     pub(crate) env: Vec<String>,
-    /// A header for the address
+    /// Send a header to the address
     #[arg(long, value_name = "NAME: VALUE", requires = "url")]
     pub(crate) header: Vec<String>,
-    /// The variable that holds a bearer token for the address
+    /// Send the bearer token that this variable holds
     #[arg(long, value_name = "VARIABLE", requires = "url")]
     pub(crate) bearer_env: Option<String>,
 }
 
-/// The configuration that says which servers there are.
+/// The configuration that describes the servers.
 #[derive(Debug, Default, Args)]
 pub(crate) struct McpFrom {
-    /// The configuration; `haft.toml` of this folder, if it is there, where none is named
+    /// Read this configuration [default: `haft.toml` of this folder, else the user's]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where lists and accepted definitions are kept; the server's data folder where nothing is said
+    /// Keep lists and accepted definitions in this folder [default: the data folder of the configuration]
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SuperviseArguments {
-    /// The process that is watched
+    /// Watch this process
     #[arg(long, value_name = "PID")]
     pub(crate) parent: u32,
-    /// What to start
+    /// Start this program
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
 }

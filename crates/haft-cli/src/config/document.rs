@@ -15,6 +15,7 @@ use super::prompt::Spot;
 use super::serde_words::{Kind, NO_WORD, Unknown, reworded, unknown};
 use super::variables::Variables;
 use crate::text::nearest;
+use crate::user_dirs;
 
 /// The file that is read where no other is named.
 const USUAL_FILE: &str = "haft.toml";
@@ -33,6 +34,8 @@ pub(crate) struct Source {
     pub(crate) text: String,
     /// Whether there is such a file.
     pub(crate) is_there: bool,
+    /// Whether it is the user's own, not a project's: its data is in the user's data folder.
+    pub(crate) is_of_user: bool,
 }
 
 impl Source {
@@ -57,19 +60,29 @@ impl Source {
         let text = String::from_utf8(bytes)
             .map_err(|_| refused("the file is not UTF-8").remedy("save it as UTF-8"))?;
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        let is_same = |user: PathBuf| {
+            let paths = (user.canonicalize(), path.canonicalize());
+            matches!(paths, (Ok(user), Ok(path)) if user == path)
+        };
         Ok(Self {
             name,
             folder,
             text,
             is_there: true,
+            is_of_user: user_dirs::config_file().is_some_and(is_same),
         })
     }
 
-    /// The file that is named, which must be there, or the usual one, which need not.
+    /// The file that is named, which must exist; else `haft.toml` of this folder, else the user's own, if they exist.
     pub(crate) fn named_or_usual(named: Option<&Path>) -> Result<Self, Complaint> {
-        match named {
-            Some(path) => Self::read(path),
-            None => Self::read_if_there(Path::new(USUAL_FILE)),
+        if let Some(path) = named {
+            return Self::read(path);
+        }
+        let here = Path::new(USUAL_FILE);
+        let user = user_dirs::config_file().filter(|it| it.is_file());
+        match user.filter(|_| matches!(here.try_exists(), Ok(false))) {
+            Some(user) => Self::read(&user),
+            None => Self::read_if_there(here),
         }
     }
 
@@ -111,6 +124,11 @@ impl<'d> Document<'d> {
             root: root.into_inner(),
             variables,
         })
+    }
+
+    /// Whether the file is the user's own.
+    pub(super) fn is_of_user(&self) -> bool {
+        self.source.is_of_user
     }
 
     /// What it says.

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 
 use super::concerto::ConcertoTable;
 use super::gateway::{EndpointTable, GatewayTable, RuleTable};
-use super::mcp::McpTable;
+use super::mcp::{Files, McpTable};
 use super::prompt::{PromptTable, SectionTable};
 use super::serde_words::unknown;
 use super::values::{Age, Bytes, Limit, Listen, Origin};
@@ -85,8 +85,9 @@ pub(super) struct ServerTable {
     pub(super) allow_anonymous: Option<bool>,
     /// Pages of these origins may use the server from a browser.
     pub(super) allowed_origins: Option<Vec<Origin>>,
-    /// A file of further MCP servers, in the form of other clients: `{"mcpServers": {…}}`.
-    pub(super) mcp_servers: Option<PathBuf>,
+    /// Files of further MCP servers, as other clients write them: JSON with `mcpServers` or `servers`, with comments or
+    /// not, or the `config.toml` of Codex. An entry that cannot be used is skipped.
+    pub(super) mcp_servers: Option<Files>,
     /// The hosts of MCP servers that requests may bring along: names, `*.example.com`, `*` for every public
     /// one, or whole origins, which alone may be private or without TLS.
     pub(super) mcp_hosts: Option<Vec<String>>,

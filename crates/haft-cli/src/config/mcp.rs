@@ -1,18 +1,17 @@
-//! `[mcp.NAME]`: the MCP servers, in the order in which they stand in the file, then those of a file that
-//! other programs read as well.
+//! `[mcp.NAME]`: the MCP servers in the order of the file, then those of files that other programs read as well.
 
 use std::borrow::Cow;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use haft_mcp::{HostRules, Label, ServerConfig, ServerSettings, SettingsError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
+use super::client_file::{ClientFile, ClientServer, ClientServers, Scope};
 use super::complaint::Complaint;
 use super::document::{Document, Step};
-use super::mcp_json::{self, Foreign};
 
 /// The servers that a file describes, in its order.
 #[derive(Debug, Default)]
@@ -79,15 +78,74 @@ pub(super) struct Servers {
     pub(super) notes: Vec<String>,
 }
 
+impl Servers {
+    /// Adds the servers of another client's file. What is wrong with one of them costs only that one: the file
+    /// belongs to another program.
+    fn add_client_file(
+        &mut self,
+        file: &Path,
+        read: ClientServers,
+        lookup: haft_mcp::VariableLookup<'_>,
+    ) {
+        let file = file.display();
+        self.notes.extend(read.notes);
+        let mut skipped = read.skipped;
+        for ClientServer {
+            name,
+            label,
+            config,
+        } in read.servers
+        {
+            if let Some(other) = self.servers.iter().find(|it| it.label == label) {
+                skipped.push((
+                    name,
+                    format!("`{}` describes a server `{label}`", other.from),
+                ));
+                continue;
+            }
+            self.servers.push(McpServer {
+                settings: config.resolve(label.clone(), lookup),
+                from: file.to_string(),
+                label,
+            });
+        }
+        let skipped = skipped.into_iter();
+        let skipped =
+            skipped.map(|(name, reason)| format!("skipped `{name}` of `{file}`: {reason}"));
+        self.notes.extend(skipped);
+    }
+}
+
+/// One file or several.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Files {
+    /// One.
+    One(PathBuf),
+    /// Several, in their order.
+    Several(Vec<PathBuf>),
+}
+
+impl Files {
+    fn into_paths(self) -> Vec<PathBuf> {
+        match self {
+            Self::One(path) => vec![path],
+            Self::Several(paths) => paths,
+        }
+    }
+}
+
 /// All servers of a configuration.
 pub(super) fn servers(
     document: &Document<'_>,
     table: McpTable,
-    foreign: Option<PathBuf>,
+    files: Option<Files>,
     missing: Missing,
     lookup: haft_mcp::VariableLookup<'_>,
 ) -> Result<Servers, Complaint> {
     let mut all = Servers::default();
+    let is_list = matches!(files, Some(Files::Several(_)));
+    let files = files.map_or_else(Vec::new, Files::into_paths);
     for (name, mut config) in table.0 {
         let path = [Step::Key("mcp"), Step::Key(&name)];
         let label = Label::new(&name).map_err(|_| bad_label(document, &path, &name))?;
@@ -115,29 +173,21 @@ pub(super) fn servers(
             settings,
         });
     }
-    if let Some(file) = foreign {
-        let path = [Step::Key("server"), Step::Key("mcp_servers")];
-        let file = document.folder_of(&path).join(at_home(file, lookup));
-        let complain = |text: String| {
-            document
-                .complain(&path, text)
-                .remedy("name a file with `{\"mcpServers\": {…}}`, as other MCP clients have it")
-        };
-        let Foreign { servers, notes } = mcp_json::read(&file, lookup).map_err(complain)?;
-        all.notes = notes;
-        for server in servers {
-            let error = server.settings.as_ref().err();
-            if let (Missing::Complain, Some(error)) = (missing, error) {
-                return Err(complain(format!("`{}`: {error}", file.display())));
-            }
-            if all.servers.iter().any(|it| it.label == server.label) {
-                let label = &server.label;
-                let text = format!("`{}` has a server `{label}`, too", file.display());
-                let remedy = format!("give one of them another name, or remove `[mcp.{label}]`");
-                return Err(document.complain(&path, text).remedy(remedy));
-            }
-            all.servers.push(server);
-        }
+    for (at, file) in files.into_iter().enumerate() {
+        let path = [
+            Step::Key("server"),
+            Step::Key("mcp_servers"),
+            Step::Entry(at),
+        ];
+        let path = if is_list { &path[..] } else { &path[..2] };
+        let file = document.folder_of(path).join(at_home(file, lookup));
+        let read = ClientFile::read(&file).and_then(|read| read.servers(Scope::User));
+        let read = read.map_err(|text| {
+            document.complain(path, text).remedy(
+                "name a file of another MCP client, such as `{\"mcpServers\": {…}}` or the `config.toml` of Codex",
+            )
+        })?;
+        all.add_client_file(&file, read, lookup);
     }
     Ok(all)
 }
@@ -167,8 +217,12 @@ pub(super) fn hosts(
 }
 
 /// Whether it could be a server, if every variable were set and every file there.
-pub(super) fn check_form(label: &Label, config: &ServerConfig) -> Result<(), SettingsError> {
+pub(crate) fn check_form(label: &Label, config: &ServerConfig) -> Result<(), SettingsError> {
     let mut config = config.clone();
+    // An address of variables has its form only once they are known.
+    if let Some(url) = config.url.as_mut().filter(|url| url.contains("${")) {
+        *url = String::from("https://localhost/");
+    }
     let has_both = config.bearer_env.is_some() && config.bearer_file.is_some();
     if config.url.is_some() && !has_both {
         config.bearer_file = None;

@@ -6,6 +6,8 @@
 //! is ever part of a complaint, and nothing is opened here but the files of keys and scripts.
 
 mod bare_numbers;
+pub(crate) mod client_entry;
+pub(crate) mod client_file;
 mod complaint;
 mod concerto;
 mod document;
@@ -17,7 +19,6 @@ mod keys;
 mod layered;
 mod limits;
 mod mcp;
-mod mcp_json;
 mod models;
 mod prompt;
 mod prompt_build;
@@ -41,7 +42,7 @@ pub(crate) use document::Source;
 pub(crate) use door::{Door, door};
 pub(crate) use gateway::{GatewayConfig, GatewayMode};
 pub(crate) use keys::{KeySource, read as read_key};
-pub(crate) use mcp::McpServer;
+pub(crate) use mcp::{McpServer, check_form};
 pub(crate) use prompt::PromptConfig;
 pub(crate) use prompt_build::{build as build_prompt, check_tools, not_rendered};
 pub(crate) use reference::reference;

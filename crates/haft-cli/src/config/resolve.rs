@@ -23,6 +23,7 @@ use super::prompt::{self, PromptConfig};
 use super::values::{Age, Bytes, Limit, Listen, Origin};
 use super::variables::Variables;
 use super::watch::{self, Watching};
+use crate::user_dirs;
 
 /// Everything that a server must know.
 #[derive(Debug, Clone)]
@@ -153,8 +154,8 @@ pub(crate) fn resolve(
     let mut described: prompt::Descriptions = described
         .map(|(name, server)| (name.clone(), server.description.clone()))
         .collect();
-    let foreign = server.mcp_servers;
-    let servers = mcp::servers(&document, said.mcp, foreign, missing, lookup)?;
+    let files = server.mcp_servers;
+    let servers = mcp::servers(&document, said.mcp, files, missing, lookup)?;
     for server in &servers.servers {
         let label = server.label.to_string();
         described.entry(label).or_default();
@@ -228,7 +229,8 @@ fn data_dir_of(
         return Err(document.complain(&path, "the folder's name is empty"));
     }
     Ok(flag.unwrap_or_else(|| {
-        let folder = server.data_dir.clone();
+        let user = user_dirs::data().filter(|_| document.is_of_user());
+        let folder = server.data_dir.clone().or(user);
         let folder = folder.unwrap_or_else(|| "haft-data".into());
         document.folder_of(&path).join(folder)
     }))

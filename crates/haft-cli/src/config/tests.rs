@@ -17,6 +17,7 @@ pub(super) fn source(text: &str) -> Source {
         folder: "/etc/haft".into(),
         text: text.to_owned(),
         is_there: true,
+        is_of_user: false,
     }
 }
 

@@ -68,6 +68,7 @@ fn every_example_can_be_switched_on() {
         folder: folder.path().to_owned(),
         text,
         is_there: true,
+        is_of_user: false,
     };
     let lookup = |_: &str| Some(String::from("hunter2"));
     let resolved = resolve(&source, &Variables::none(), Flags::default(), &lookup);

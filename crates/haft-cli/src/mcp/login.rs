@@ -1,11 +1,13 @@
-//! `haft mcp login`: a person lets haft use a server that asks for authorization.
+//! `haft mcp login`: a user authorizes haft at a server.
 
 use std::error::Error;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use haft::json;
-use haft_mcp::{LoginError, Questions, ServerSettings, TokenStoreError, TransportSettings, Url};
+use haft_mcp::{
+    LoginError, PastedLines, Questions, ServerSettings, TokenStoreError, TransportSettings, Url,
+};
 
 use super::servers::{Folder, Servers, tokens_in};
 use crate::arguments::McpLoginArguments;
@@ -16,29 +18,45 @@ use crate::text::printable;
 pub(super) async fn login(arguments: McpLoginArguments) -> Result<ExitCode, Box<dyn Error>> {
     let servers = Servers::configured(&arguments.from, Folder::Made, Questions::PerCall)?;
     let server = servers.find(Some(&arguments.name))?;
-    let settings = server.settings();
+    let mut settings = ServerSettings::clone(server.settings());
+    if let (Some(port), TransportSettings::Http(http)) = (arguments.port, &mut settings.transport) {
+        http.oauth.get_or_insert_default().callback_port = Some(port);
+    }
+    let settings = &settings;
     let tokens = tokens_in(&servers.config.data_dir);
     if arguments.forget {
         let forgotten = tokens.forget(url_of(settings)?);
         let unusable = |error: TokenStoreError| Failure::new(error.to_string());
         return told_forgotten(&arguments, forgotten.map_err(unusable)?);
     }
+    let is_pasted = arguments.paste || (io::stdin().is_terminal() && is_headless());
     let show = |url: &Url| {
-        // Whether somebody reads along changes nothing; the time is bounded.
+        // A closed standard error changes nothing; the time is bounded.
         let _ = writeln!(
             io::stderr(),
             "open this page in a browser to log in to `{}`:\n  {}",
             arguments.name,
             printable(url.as_str())
         );
+        if is_pasted {
+            let _ = writeln!(
+                io::stderr(),
+                "if the browser cannot come back to this machine, paste the address that it shows at the end:"
+            );
+        }
     };
-    let spinner = Spinner::new("waiting for the login");
-    let done = spinner
-        .during(haft_mcp::login(settings, show, &tokens))
-        .await;
+    let pasted = is_pasted.then(pasted_lines);
+    let login = haft_mcp::login_with(settings, show, &tokens, pasted);
+    let done = if is_pasted {
+        // A spinner would write over what is pasted.
+        login.await
+    } else {
+        Spinner::new("waiting for the login").during(login).await
+    };
     let done = done.map_err(|error| match error {
         LoginError::NoAddress { .. }
         | LoginError::HasToken { .. }
+        | LoginError::NoOAuth { .. }
         | LoginError::ForItself { .. } => Failure::mistake(error.to_string()),
         error => Failure::new(error.to_string()),
     })?;
@@ -53,6 +71,27 @@ pub(super) async fn login(arguments: McpLoginArguments) -> Result<ExitCode, Box<
         writeln!(io::stdout(), "{}", printable(&text))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether no browser can be expected on this machine.
+fn is_headless() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|it| !it.is_empty());
+    let has_display =
+        cfg!(any(windows, target_os = "macos")) || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
+    is_set("SSH_CONNECTION") || !has_display
+}
+
+/// The lines of standard input. The thread waits for the next one until the process ends.
+fn pasted_lines() -> PastedLines {
+    let (sender, receiver) = tokio::sync::mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in io::stdin().lines().map_while(Result::ok) {
+            if sender.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
 }
 
 fn url_of(settings: &ServerSettings) -> Result<&Url, Failure> {

@@ -7,21 +7,29 @@
 mod accept;
 mod call;
 mod calls;
+mod change;
+mod clients;
+mod cost;
 #[cfg(unix)]
 mod descendants;
+mod import;
+mod install;
 mod list;
 mod login;
+mod secrets;
 mod serve;
 mod servers;
 mod status;
 #[cfg(unix)]
 mod supervise;
+mod table;
 mod test;
 mod tools;
 
 use std::error::Error;
 use std::process::ExitCode;
 
+pub(crate) use self::clients::Client;
 pub(crate) use self::servers::{connect_options, pool_of, unusable_status};
 #[cfg(unix)]
 pub(crate) use self::supervise::{run_supervisor, supervisor_arguments};
@@ -39,7 +47,12 @@ pub(crate) async fn perform(command: McpCommand) -> Result<ExitCode, Box<dyn Err
         McpCommand::Status(arguments) => status::status(arguments).await,
         McpCommand::Calls(arguments) => calls::calls(&arguments),
         McpCommand::Accept(arguments) => accept::accept(&arguments),
+        McpCommand::Cost(arguments) => cost::cost(&arguments).await,
         McpCommand::Login(arguments) => login::login(arguments).await,
+        McpCommand::Import(arguments) => import::import(&arguments),
+        McpCommand::Add(arguments) => change::add(&arguments),
+        McpCommand::Remove(arguments) => change::remove(&arguments),
+        McpCommand::Install(arguments) => install::install(&arguments),
         McpCommand::Serve(arguments) => Box::pin(serve::serve(arguments)).await,
         #[cfg(unix)]
         McpCommand::Supervise(arguments) => supervise::supervise(&arguments).await,

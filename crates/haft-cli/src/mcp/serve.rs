@@ -21,8 +21,14 @@ use crate::text::one_line;
 /// standard output.
 pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<dyn Error>> {
     let filter = log::of_environment()?;
-    let servers = Servers::configured(&arguments.from, Folder::Made, Questions::PerCall)?;
+    let servers = Servers::configured(&arguments.from, Folder::Optional, Questions::PerCall)?;
     log::start(filter, &Watching::default());
+    if let Some(problem) = &servers.folder_problem {
+        tracing::warn!(
+            "{problem}; serving without it: tool lists are not remembered, logins are not stored, and tools are not \
+             pinned, so that `pin = \"hold\"` does not notice changes between two starts"
+        );
+    }
     for note in &servers.config.mcp_notes {
         tracing::warn!("{note}");
     }

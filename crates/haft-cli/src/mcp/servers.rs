@@ -16,6 +16,7 @@ use crate::config::{McpServer, Resolved, without_models};
 use crate::failure::Failure;
 use crate::serve::data_dir;
 use crate::text::{nearest, one_line};
+use crate::user_dirs;
 
 /// The status of servers whose settings cannot be used.
 pub(crate) fn unusable_status(unusable: &[(Label, SettingsError)]) -> Vec<ServerStatus> {
@@ -38,6 +39,8 @@ pub(super) enum Folder {
     Made,
     /// It is looked into, if it is there.
     AsItIs,
+    /// It is made where that is possible; otherwise nothing is remembered.
+    Optional,
 }
 
 /// The servers of a command.
@@ -48,6 +51,8 @@ pub(super) struct Servers {
     /// All labels, in their order.
     pub(super) labels: Vec<Label>,
     pub(super) config: Resolved,
+    /// Why the data folder cannot be written, where the command works without.
+    pub(super) folder_problem: Option<Failure>,
 }
 
 impl Servers {
@@ -60,11 +65,26 @@ impl Servers {
         let mut config = without_models(from.config.as_deref())?;
         if let Some(folder) = &from.data_dir {
             config.data_dir.clone_from(folder);
+        } else if config.data_dir == Path::new("haft-data")
+            && !Path::new("haft.toml").exists()
+            && let Some(folder) = user_dirs::data()
+        {
+            // Servers of variables belong to no project.
+            config.data_dir = folder;
         }
+        let mut folder_problem = None;
         let folder = match (config.mcp.as_slice(), folder) {
             ([], _) => None,
             (_, Folder::Made) => Some(data_dir(&config.data_dir)?),
             (_, Folder::AsItIs) => Some(config.data_dir.clone()),
+            (_, Folder::Optional) => match data_dir(&config.data_dir) {
+                Ok(folder) => Some(folder),
+                Err(problem) => {
+                    folder_problem = Some(problem);
+                    // What was pinned there still counts.
+                    Some(config.data_dir.clone()).filter(|it| it.is_dir())
+                }
+            },
         };
         let (pool, unusable) = pool_of(&config.mcp, folder.as_deref(), questions)?;
         Ok(Self {
@@ -72,6 +92,7 @@ impl Servers {
             pool,
             unusable,
             config,
+            folder_problem,
         })
     }
 
@@ -94,6 +115,7 @@ impl Servers {
             unusable,
             labels,
             config,
+            folder_problem: None,
         })
     }
 
@@ -207,17 +229,12 @@ fn ad_hoc_server(said: &AdHoc) -> Result<Option<McpServer>, Failure> {
         (None, None) => return Ok(None),
     }
     for pair in &said.env {
-        let (name, value) = pair.split_once('=').ok_or_else(|| {
-            Failure::mistake("`--env` has no value").remedy("write `--env KEY=VALUE`")
-        })?;
+        let (name, value) = variable_pair(pair)?;
         config.env.insert(name.to_owned(), Secret::new(value));
     }
     for header in &said.header {
-        let (name, value) = header.split_once(':').ok_or_else(|| {
-            Failure::mistake("`--header` has no value").remedy("write `--header 'NAME: VALUE'`")
-        })?;
-        let value = Secret::new(value.trim());
-        config.headers.insert(name.trim().to_owned(), value);
+        let (name, value) = header_pair(header)?;
+        config.headers.insert(name.to_owned(), Secret::new(value));
     }
     config.bearer_env.clone_from(&said.bearer_env);
     let wrong = |text: String| Failure::mistake(text);
@@ -229,6 +246,20 @@ fn ad_hoc_server(said: &AdHoc) -> Result<Option<McpServer>, Failure> {
         settings: Ok(settings),
         from: String::from("the command line"),
     }))
+}
+
+/// The parts of `--env`.
+pub(super) fn variable_pair(pair: &str) -> Result<(&str, &str), Failure> {
+    pair.split_once('=')
+        .ok_or_else(|| Failure::mistake("`--env` has no value").remedy("write `--env KEY=VALUE`"))
+}
+
+/// The parts of `--header`.
+pub(super) fn header_pair(header: &str) -> Result<(&str, &str), Failure> {
+    let (name, value) = header.split_once(':').ok_or_else(|| {
+        Failure::mistake("`--header` has no value").remedy("write `--header 'NAME: VALUE'`")
+    })?;
+    Ok((name.trim(), value.trim()))
 }
 
 /// A line as a shell would take it apart: blanks, quotes, backslashes.

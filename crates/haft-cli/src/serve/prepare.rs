@@ -25,7 +25,12 @@ const BACKLOG: u32 = 1024;
 /// The data folder of a server, made if it is not there and proven to be writable. One whose content is
 /// being exchanged is refused.
 pub(crate) fn data_dir(folder: &Path) -> Result<PathBuf, Failure> {
+    let is_new = !folder.exists();
     let folder = writable_dir(folder)?;
+    if is_new && folder.file_name().is_some_and(|it| it == "haft-data") {
+        // It stands in the folder of a project. Without this file the data works as well.
+        let _ = std::fs::write(folder.join(".gitignore"), "*\n");
+    }
     if folder.join(INCOMPLETE).exists() {
         let message = format!(
             "the restore of the data folder `{}` is incomplete",

@@ -72,9 +72,11 @@ pub(super) async fn build(
     let tools = names.iter().chain(&scripts.names);
     let tools = tools.map(|name| format!("{}{name}", catalogue::PREFIX));
     let tools = tools.collect();
-    // What is missing was complained about.
     // Servers list other tools for other capabilities of their client, so haft declares the same everywhere.
     let (mcp, unusable) = pool_of(&config.mcp, Some(data_dir), Questions::PerCall)?;
+    for (label, error) in &unusable {
+        tracing::warn!("server `{label}` cannot be used: {error}");
+    }
     let unusable = unusable_status(&unusable);
     let mut builder = Server::builder(Arc::new(store))
         .data_dir(data_dir)

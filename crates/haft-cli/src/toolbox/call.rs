@@ -109,10 +109,11 @@ impl ByHand<'_> {
         };
         let (record, is_interrupted) = spinner.during(called).await;
         let record = record?.ok_or_else(|| Failure::new("the tool is gone"))?;
+        let of_server = log.take(&record.call_id);
         if self.is_json {
-            print_json(&told(&record, &log))?;
+            print_json(&to_json(&record, of_server))?;
         } else {
-            self.print(&record)?;
+            self.print(&record, of_server)?;
         }
         Ok(match record.status {
             _ if is_interrupted => ExitCode::from(INTERRUPTED),
@@ -122,8 +123,17 @@ impl ByHand<'_> {
         })
     }
 
-    fn print(&self, record: &CallRecord) -> io::Result<()> {
-        let output = printable(record.output());
+    /// Prints the output. A failure of an MCP server comes with its exit status and what it wrote to standard error,
+    /// which a model does not read.
+    fn print(
+        &self,
+        record: &CallRecord,
+        of_server: Option<haft_mcp::CallRecord>,
+    ) -> io::Result<()> {
+        let output = match of_server {
+            Some(haft_mcp::CallRecord::Failed(error)) => printable(&error.to_string()),
+            _ => printable(record.output()),
+        };
         match record.status {
             CallStatus::Succeeded => writeln!(io::stdout(), "{output}"),
             CallStatus::Refused => {
@@ -169,8 +179,8 @@ fn judge(request: &ApprovalRequest, is_allowed: bool) -> Decision {
 }
 
 /// The call for programs; a call of an MCP server with the whole result.
-fn told(record: &CallRecord, log: &CallLog) -> haft::Value {
-    let mut told = json!({
+fn to_json(record: &CallRecord, of_server: Option<haft_mcp::CallRecord>) -> haft::Value {
+    let mut json = json!({
         "name": record.tool_name,
         "status": record.status,
         "output": record.output(),
@@ -179,8 +189,16 @@ fn told(record: &CallRecord, log: &CallLog) -> haft::Value {
         "repaired": record.provenance.repaired,
         "duration_ms": record.duration_ms,
     });
-    if let Some(haft_mcp::CallRecord::Answered(outcome)) = log.take(&record.call_id) {
-        told["result"] = (*outcome.raw).clone();
+    match of_server {
+        Some(haft_mcp::CallRecord::Answered(outcome)) => json["result"] = (*outcome.raw).clone(),
+        Some(haft_mcp::CallRecord::Failed(error)) => {
+            json["server_error"] = json!({
+                "phase": error.phase.to_string(),
+                "cause": error.cause.to_string(),
+                "stderr": error.stderr,
+            });
+        }
+        _ => {}
     }
-    told
+    json
 }

@@ -34,7 +34,10 @@ fn without_a_word_it_says_what_there_is() {
     let folder = folder("");
     let (code, _, aside) = mcp(folder.path(), &[]);
     assert_eq!(code, Some(2));
-    for command in ["list", "test", "tools", "call", "accept", "login", "serve"] {
+    for command in [
+        "import", "add", "remove", "install", "list", "test", "tools", "call", "accept", "login",
+        "cost", "serve",
+    ] {
         assert!(aside.contains(&format!("\n  {command} ")), "{aside}");
     }
     assert!(!aside.contains("supervise"), "{aside}");
@@ -154,8 +157,9 @@ fn a_tool_is_called_like_any_other() {
         (
             &["zeta", "die"],
             1,
-            "connection lost, the action may have happened",
+            "connection lost, the action may have happened: the process ended with exit status: 3",
         ),
+        (&["zeta", "die"], 1, "out of cheese"),
         // Somebody must be asked.
         (&["alpha", "echo"], 1, "nobody is there to be asked"),
     ] {
@@ -312,14 +316,14 @@ fn servers_of_other_clients_are_there_too() {
     assert_eq!(code, Some(0), "{aside}");
     let labels: Vec<&str> = out.lines().filter_map(|it| it.split(' ').next()).collect();
     assert_eq!(labels, ["zeta", "alpha", "My-Files"]);
-    assert!(aside.contains("`autoApprove` of `My Files`"), "{aside}");
+    assert!(aside.contains("`autoApprove` has no meaning"), "{aside}");
     let (code, out, aside) = mcp(folder.path(), &["call", "My-Files", "echo"]);
     assert_eq!((code, out.as_str()), (Some(0), "{}\n"), "{aside}");
     let twice = json!({"mcpServers": {"zeta": {"command": "x"}}});
     std::fs::write(folder.path().join("mcp.json"), twice.to_string()).unwrap();
     let (code, _, aside) = mcp(folder.path(), &["list"]);
-    assert_eq!(code, Some(2));
-    assert!(aside.contains("has a server `zeta`, too"), "{aside}");
+    assert_eq!(code, Some(0));
+    assert!(aside.contains("skipped `zeta` of"), "{aside}");
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub(crate) fn haft(folder: &Path, arguments: &[&str]) -> Command {
         .args(arguments)
         .current_dir(folder)
         .env("XDG_STATE_HOME", folder.join(".state"))
+        .env("XDG_CONFIG_HOME", folder.join(".config"))
+        .env("XDG_DATA_HOME", folder.join(".data"))
         .env("NO_COLOR", "1")
         .stdin(Stdio::null());
     command

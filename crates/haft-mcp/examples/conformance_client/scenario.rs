@@ -96,6 +96,7 @@ impl Scenario {
             http.oauth = Some(OAuthSettings {
                 client: self.client()?,
                 scopes: Vec::new(),
+                ..OAuthSettings::default()
             });
         }
         let options = ConnectOptions {

@@ -222,7 +222,7 @@ impl Authority {
         let wanted = self.wanted(&refusal);
         let more = more(held.as_ref(), wanted.as_deref());
         let flow = self.flow(refusal.challenge.as_deref());
-        let held = flow.asked(&more, &mut |url| opener(url)).await;
+        let held = flow.asked(&more, &mut |url| opener(url), None).await;
         let held = held.map_err(|error| Cause::Authorization(error.to_string()))?;
         self.state.lock().await.held = Some(held);
         Ok(())

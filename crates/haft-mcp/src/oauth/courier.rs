@@ -151,8 +151,8 @@ impl Courier {
         }
     }
 
-    /// What the server says to somebody who does not show who they are: the challenge of its refusal.
-    pub(super) async fn challenge(&self) -> Option<String> {
+    /// Asks the server without credentials: whether it rejects that, and the challenge that comes with it.
+    pub(super) async fn challenge(&self) -> (bool, Option<String>) {
         let mut question = Request::new(Method::POST, self.server.clone());
         let headers = question.headers_mut();
         let both = HeaderValue::from_static("application/json, text/event-stream");
@@ -160,15 +160,15 @@ impl Courier {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
         *question.body_mut() = Some(ping.into());
-        // Whatever else it says is of no interest, and neither is the rest of it.
-        let answer = self.client.execute(question).await.ok()?;
-        let is_refused = answer.status() == StatusCode::UNAUTHORIZED;
+        let Ok(answer) = self.client.execute(question).await else {
+            return (true, None);
+        };
+        if answer.status() != StatusCode::UNAUTHORIZED {
+            return (!answer.status().is_success(), None);
+        }
         let challenge = answer.headers().get(WWW_AUTHENTICATE);
-        challenge
-            .filter(|_| is_refused)?
-            .to_str()
-            .ok()
-            .map(str::to_owned)
+        let challenge = challenge.and_then(|it| it.to_str().ok());
+        (true, challenge.map(str::to_owned))
     }
 
     /// Sends a form; gives the JSON that comes back.

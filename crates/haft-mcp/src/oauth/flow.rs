@@ -7,8 +7,8 @@ use haft_core::caught;
 use reqwest::Url;
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata,
-    ClientCredentialsConfig, CredentialStore as _, InMemoryCredentialStore, OAuthClientConfig,
-    OAuthHttpClient, StoredCredentials,
+    AuthorizationMetadataSource, ClientCredentialsConfig, CredentialStore as _,
+    InMemoryCredentialStore, OAuthClientConfig, OAuthHttpClient, StoredCredentials,
 };
 use serde_json::{Value, json};
 use tracing::instrument::WithSubscriber as _;
@@ -16,7 +16,7 @@ use tracing::subscriber::NoSubscriber;
 
 use super::assertion::assertion;
 use super::courier::Courier;
-use super::login::LoginError;
+use super::login::{LoginError, PastedLines};
 use super::redirects::Redirects;
 use super::store::Entry;
 use super::{LOGIN, TokenStore};
@@ -95,6 +95,8 @@ struct Session {
     metadata: AuthorizationMetadata,
     memory: InMemoryCredentialStore,
     courier: Arc<Courier>,
+    /// Whether the server says nothing about OAuth, so that the endpoints are guessed.
+    is_guessed: bool,
 }
 
 impl Flow<'_> {
@@ -116,9 +118,10 @@ impl Flow<'_> {
                 .resolve_metadata_from_challenge(self.challenge)
                 .await?;
             manager.set_metadata(found.metadata.clone());
-            Ok((manager, found.metadata))
+            let is_guessed = found.source == AuthorizationMetadataSource::LegacyEndpointFallback;
+            Ok((manager, found.metadata, is_guessed))
         };
-        let (manager, metadata) = opened
+        let (manager, metadata, is_guessed) = opened
             .with_subscriber(NoSubscriber::default())
             .await
             .map_err(told)?;
@@ -127,6 +130,7 @@ impl Flow<'_> {
             metadata,
             memory,
             courier,
+            is_guessed,
         })
     }
 
@@ -218,9 +222,14 @@ impl Flow<'_> {
         &self,
         more: &[String],
         open: &mut (dyn FnMut(&Url) + Send),
+        pasted: Option<PastedLines>,
     ) -> Result<Held, LoginError> {
-        let redirects = Redirects::open().await;
-        let redirects = redirects.map_err(|error| LoginError::Port(error.to_string()))?;
+        let port = self.settings.callback_port;
+        let redirects = Redirects::open(port).await;
+        let redirects = redirects.map_err(|error| match port {
+            Some(port) => LoginError::Port(format!("port {port}: {error}")),
+            None => LoginError::Port(error.to_string()),
+        })?;
         let mut session = self.session(None).await?;
         let scopes = self.lasting_scopes(&session, more).await;
         let scopes: Vec<_> = scopes.iter().map(String::as_str).collect();
@@ -233,6 +242,9 @@ impl Flow<'_> {
             {
                 return Err(LoginError::NoRegistration);
             }
+            Err(AuthError::RegistrationFailed(_)) if session.is_guessed => {
+                return Err(LoginError::NoOAuth { is_refused: true });
+            }
             Err(error) => return Err(self.told(&error, &session.courier, &[])),
         };
         let page = Url::parse(&page).map_err(|error| LoginError::Server(error.to_string()))?;
@@ -242,9 +254,15 @@ impl Flow<'_> {
             .unwrap_or_default();
         caught(|| open(&page))
             .map_err(|panic| LoginError::Server(format!("the page cannot be shown: {panic}")))?;
-        let came = tokio::time::timeout(LOGIN, redirects.wait(&state)).await;
-        let came = came.map_err(|_| LoginError::TimedOut)?;
-        let came = came.map_err(|error| LoginError::Port(error.to_string()))?;
+        let address = redirects.address().to_owned();
+        let came = async {
+            tokio::select! {
+                came = redirects.wait(&state) => came.map_err(|error| LoginError::Port(error.to_string())),
+                text = next_line(pasted) => Redirects::pasted(&address, &text, &state).map_err(LoginError::Pasted),
+            }
+        };
+        let came = tokio::time::timeout(LOGIN, came).await;
+        let came = came.map_err(|_| LoginError::TimedOut)??;
         let callback = callback(&came)?;
         let mut secrets = vec![Secret::new(callback.code.clone())];
         secrets.extend(client_secret.clone().map(Secret::new));
@@ -389,6 +407,19 @@ impl Session {
         let held = credentials.as_ref().and_then(Held::of);
         held.ok_or_else(|| "the answer holds no token".into())
     }
+}
+
+/// The next line that the user pastes. Without one it never comes: the browser may still.
+async fn next_line(pasted: Option<PastedLines>) -> String {
+    let mut pasted = pasted;
+    if let Some(lines) = &mut pasted {
+        while let Some(line) = lines.recv().await {
+            if !line.trim().is_empty() {
+                return line;
+            }
+        }
+    }
+    std::future::pending().await
 }
 
 /// What rmcp has put away.

@@ -1,4 +1,4 @@
-//! A person logs in.
+//! Login of a user, in a browser.
 
 use reqwest::Url;
 
@@ -8,15 +8,18 @@ use super::store::{TokenStore, TokenStoreError};
 use crate::names::Label;
 use crate::settings::{OAuthClient, OAuthSettings, ServerSettings, TransportSettings};
 
-/// What a login brought.
+/// Lines that the user pastes: the address that the browser was led back to, or the code alone.
+pub type PastedLines = tokio::sync::mpsc::Receiver<String>;
+
+/// The result of a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoggedIn {
-    /// What haft may do, in the server's words; may be empty.
+    /// The granted scopes; may be empty.
     pub scopes: Vec<String>,
 }
 
-/// Why nobody is logged in. The text holds neither a token nor a secret.
+/// Why a login failed. The text holds neither a token nor a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoginError {
@@ -60,19 +63,48 @@ pub enum LoginError {
         "the authorization server registers nobody by itself: register haft there, and set `client_id` in `[mcp.NAME.oauth]`"
     )]
     NoRegistration,
+    /// The server offers no OAuth.
+    #[error("{}", no_oauth(*is_refused))]
+    NoOAuth {
+        /// Whether it rejects requests without credentials.
+        is_refused: bool,
+    },
+    /// The pasted text is not the answer to this login.
+    #[error(
+        "the pasted text cannot be used: {0}; paste the whole address that the browser shows at the end"
+    )]
+    Pasted(&'static str),
     /// Something that the other side should not do.
     #[error("{0}")]
     Server(String),
 }
 
-/// Lets a person log in to a server, and keeps the token that this brings.
+fn no_oauth(is_refused: bool) -> &'static str {
+    if is_refused {
+        "the server offers no OAuth: give it a token with `bearer_env`, `bearer_file` or `headers`"
+    } else {
+        "the server answers without authorization and offers no OAuth: no login is needed"
+    }
+}
+
+/// Lets a user log in to a server, and stores the token.
 ///
 /// `open` is given the page to show; the browser comes back to a port of this machine that is open
 /// meanwhile, for five minutes at most.
 pub async fn login(
     settings: &ServerSettings,
+    open: impl FnMut(&Url) + Send,
+    tokens: &TokenStore,
+) -> Result<LoggedIn, LoginError> {
+    login_with(settings, open, tokens, None).await
+}
+
+/// The same for hosts that the browser cannot come back to: a line of `pasted` may end the login as well.
+pub async fn login_with(
+    settings: &ServerSettings,
     mut open: impl FnMut(&Url) + Send,
     tokens: &TokenStore,
+    pasted: Option<PastedLines>,
 ) -> Result<LoggedIn, LoginError> {
     let server = || settings.label.clone();
     let TransportSettings::Http(http) = &settings.transport else {
@@ -89,14 +121,18 @@ pub async fn login(
     // Before anybody is bothered: a file that cannot be read could not be written either.
     tokens.has(&http.url).map_err(LoginError::Tokens)?;
     let courier = Courier::new(&http.url).await.map_err(LoginError::Server)?;
-    let challenge = courier.challenge().await;
+    let (is_refused, challenge) = courier.challenge().await;
     let flow = Flow {
         url: &http.url,
         settings: oauth,
         tokens,
         challenge: challenge.as_deref(),
     };
-    let held = flow.asked(&[], &mut open).await?;
+    let held = flow.asked(&[], &mut open, pasted).await;
+    let held = held.map_err(|error| match error {
+        LoginError::NoOAuth { .. } => LoginError::NoOAuth { is_refused },
+        error => error,
+    })?;
     Ok(LoggedIn {
         scopes: held.scopes,
     })

@@ -23,7 +23,7 @@ use reqwest::Url;
 
 pub(crate) use self::assertion::check_key;
 pub(crate) use self::authority::{Authority, Refusal};
-pub use self::login::{LoggedIn, LoginError, login};
+pub use self::login::{LoggedIn, LoginError, PastedLines, login, login_with};
 pub use self::store::{TokenStore, TokenStoreError};
 
 /// How long a person may take to log in.

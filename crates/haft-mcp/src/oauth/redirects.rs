@@ -1,4 +1,4 @@
-//! Where the browser comes back to: a port of this machine, open while somebody logs in.
+//! Where the browser comes back to: a port of this machine that is open during a login, or text that the user pastes.
 
 use std::io;
 use std::time::Duration;
@@ -21,8 +21,9 @@ pub(super) struct Redirects {
 }
 
 impl Redirects {
-    pub(super) async fn open() -> io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+    /// Opens this port, or any free one.
+    pub(super) async fn open(port: Option<u16>) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await?;
         let address = format!("http://{}{PATH}", listener.local_addr()?);
         let address = Url::parse(&address).map_err(io::Error::other)?;
         Ok(Self { listener, address })
@@ -33,7 +34,37 @@ impl Redirects {
         self.address.as_str()
     }
 
-    /// Waits for the browser that brings this state; whoever brings another one is sent away.
+    /// The address that a user pasted, as the browser shows it after the login, or the code alone.
+    pub(super) fn pasted(address: &str, text: &str, state: &str) -> Result<Url, &'static str> {
+        let text = text.trim();
+        let mut url = Url::parse(address).map_err(|_| "the callback address is not valid")?;
+        let query = match text.split_once('?') {
+            Some((_, query)) => Some(query),
+            None if text.contains("code=") || text.contains("error=") => Some(text),
+            None => None,
+        };
+        let Some(query) = query else {
+            let is_code = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+            if !is_code || text.contains("://") {
+                return Err("it holds no code");
+            }
+            url.query_pairs_mut()
+                .append_pair("code", text)
+                .append_pair("state", state);
+            return Ok(url);
+        };
+        url.set_query(Some(query.split('#').next().unwrap_or(query)));
+        let states: Vec<_> = url
+            .query_pairs()
+            .filter(|(key, _)| key == "state")
+            .collect();
+        match states.as_slice() {
+            [(_, found)] if found == state => Ok(url.clone()),
+            _ => Err("it belongs to another login"),
+        }
+    }
+
+    /// Waits for the browser that brings this state; requests with another one are rejected.
     pub(super) async fn wait(self, state: &str) -> io::Result<Url> {
         let mut visitors = JoinSet::new();
         loop {
@@ -107,9 +138,38 @@ mod tests {
         answer
     }
 
+    #[test]
+    fn a_pasted_address_or_code_is_read() {
+        let address = "http://127.0.0.1:7/callback";
+        for text in [
+            "http://127.0.0.1:7/callback?code=abc&state=s1",
+            " http://localhost:9/callback?state=s1&code=abc#_ \n",
+            "code=abc&state=s1",
+            "abc",
+        ] {
+            let url = Redirects::pasted(address, text, "s1").unwrap();
+            let code = url
+                .query_pairs()
+                .find(|(key, _)| key == "code")
+                .unwrap()
+                .1
+                .into_owned();
+            assert_eq!((code.as_str(), url.path()), ("abc", "/callback"), "{text}");
+        }
+        for text in [
+            "",
+            "http://127.0.0.1:7/callback",
+            "?code=abc&state=s2",
+            "?code=abc",
+            "a b",
+        ] {
+            assert!(Redirects::pasted(address, text, "s1").is_err(), "{text}");
+        }
+    }
+
     #[tokio::test]
     async fn only_the_browser_with_the_state_is_heard() {
-        let redirects = Redirects::open().await.unwrap();
+        let redirects = Redirects::open(None).await.unwrap();
         let address = redirects.address.clone();
         assert!(redirects.address().starts_with("http://127.0.0.1:"));
         let waiting = tokio::spawn(async move { redirects.wait("s1").await });

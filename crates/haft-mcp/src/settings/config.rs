@@ -38,18 +38,20 @@ pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 #[serde(default, deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct ServerConfig {
-    /// The program of a server that runs as a child process.
+    /// The program of a server that runs as a child process. Here and in `args`, `env`, `cwd`, `url` and `headers`,
+    /// `${NAME}` stands for the environment variable of that name, `${NAME:-text}` for `text` where it is not set,
+    /// and `$${` for `${` itself.
     pub command: Option<String>,
     /// What the program is started with.
     pub args: Vec<String>,
-    /// Variables of the program beside `PATH`, `HOME` and the like. `${NAME}` in a value stands for
-    /// haft's own variable of that name; no other variable of haft reaches the program.
+    /// Variables of the program beside `PATH`, `HOME` and the like. No other variable of haft reaches the program:
+    /// `${NAME}` in a value passes one on.
     pub env: BTreeMap<String, Secret>,
     /// Where the program is started.
     pub cwd: Option<PathBuf>,
     /// The address of a server that is reached over HTTP.
     pub url: Option<String>,
-    /// Headers that go with every request to that address. `${NAME}` stands for a variable.
+    /// Headers that go with every request to that address.
     pub headers: BTreeMap<String, Secret>,
     /// The variable that holds a bearer token.
     pub bearer_env: Option<String>,
@@ -239,15 +241,21 @@ impl ServerConfig {
             ("oauth", self.oauth.is_some()),
         ];
         no_misplaced(label, "command", &misplaced)?;
-        let command = self.command.clone().unwrap_or_default();
+        let command = self.command.as_deref().unwrap_or_default();
+        let command = expanded_text(label, "command", command, variables)?;
         if command.trim().is_empty() {
             return Err(invalid(label, "command", "it is empty: name a program"));
         }
+        let args = self.args.iter();
+        let args = args.map(|text| expanded_text(label, "args", text, variables));
         Ok(StdioSettings {
             command,
-            args: self.args.clone(),
+            args: args.collect::<Result<_, _>>()?,
             env: expanded(label, "env", &self.env, variables)?,
-            cwd: self.cwd.clone(),
+            cwd: match self.cwd.as_ref().map(|cwd| (cwd, cwd.to_str())) {
+                Some((_, Some(cwd))) => Some(expanded_text(label, "cwd", cwd, variables)?.into()),
+                other => other.map(|(cwd, _)| cwd.clone()),
+            },
         })
     }
 
@@ -263,7 +271,8 @@ impl ServerConfig {
         ];
         no_misplaced(label, "url", &misplaced)?;
         let url = self.url.as_deref().unwrap_or_default();
-        let url = Url::parse(url)
+        let url = expanded_text(label, "url", url, variables)?;
+        let url = Url::parse(&url)
             .map_err(|error| invalid(label, "url", format!("{error}: write `https://…`")))?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
             return Err(invalid(
@@ -360,7 +369,17 @@ fn no_misplaced(
     }
 }
 
-/// The values with `${NAME}` replaced.
+/// The text with its references to variables replaced.
+fn expanded_text(
+    label: &Label,
+    key: &str,
+    text: &str,
+    variables: VariableLookup<'_>,
+) -> Result<String, SettingsError> {
+    expand(text, variables).map_err(|reason| invalid(label, key, reason))
+}
+
+/// The values with their references to variables replaced.
 fn expanded(
     label: &Label,
     key: &str,
@@ -496,7 +515,7 @@ mod tests {
             ),
             (
                 "command = 'x'\nenv = { A = '${TOKEN' }",
-                "`env.A` of server `it`: `${` has no `}`: close it",
+                "`env.A` of server `it`: `${` has no `}`: close it, or write `$${` for the characters themselves",
             ),
         ] {
             assert_eq!(resolve(text).unwrap_err(), expected);

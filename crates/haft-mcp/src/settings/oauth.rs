@@ -29,6 +29,9 @@ pub struct OAuthConfig {
     pub scopes: Vec<String>,
     /// Who logs in.
     pub grant: Grant,
+    /// The port of `127.0.0.1` that the browser comes back to, for clients that are registered with a fixed address:
+    /// `http://127.0.0.1:PORT/callback`. Any free port if not set.
+    pub callback_port: Option<u16>,
 }
 
 /// Who logs in.
@@ -49,6 +52,8 @@ pub struct OAuthSettings {
     pub client: OAuthClient,
     /// The scopes that are asked for; those that the server names if there are none.
     pub scopes: Vec<String>,
+    /// The port that the browser comes back to; any free one if not set.
+    pub callback_port: Option<u16>,
 }
 
 /// Who haft is for an authorization server.
@@ -165,6 +170,7 @@ impl OAuthConfig {
         Ok(OAuthSettings {
             client,
             scopes: self.scopes.clone(),
+            callback_port: self.callback_port,
         })
     }
 

@@ -184,7 +184,7 @@ async fn a_server_that_dies_in_mid_call_leaves_its_last_words() {
     assert!(
         shown.ends_with(
             "connection lost, the action may have happened: the process ended with exit status: 3\n\
-             its last words:\nout of cheese, token [redacted]"
+             the last lines of its standard error:\nout of cheese, token [redacted]"
         ),
         "{shown}"
     );

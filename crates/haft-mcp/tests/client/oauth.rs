@@ -23,6 +23,7 @@ pub(crate) fn settings(url: Url, client: OAuthClient) -> ServerSettings {
     http.oauth = Some(OAuthSettings {
         client,
         scopes: Vec::new(),
+        ..OAuthSettings::default()
     });
     settings
 }
