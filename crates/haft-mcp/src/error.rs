@@ -165,12 +165,25 @@ pub enum Cause {
         challenge: Option<String>,
     },
     /// Nobody has logged in, or what they were granted is not enough.
-    #[error("{}", login_required(server, wanted.as_deref()))]
+    #[error("{}", login_required(server, user.as_deref(), wanted.as_deref()))]
     LoginRequired {
         /// The server.
         server: Label,
+        /// The tenant whose login it is, where each has its own.
+        user: Option<String>,
         /// The scopes that are missing, where the server says so.
         wanted: Option<String>,
+    },
+    /// A tenant has no credentials of its own, and must not use those of others.
+    #[error(
+        "tenant `{tenant}` has no credentials for this server; the operator adds them in \
+         `[mcp.{server}.tenants.{tenant}]`"
+    )]
+    NoCredentials {
+        /// The server.
+        server: Label,
+        /// The tenant.
+        tenant: String,
     },
     /// The authorization failed on the way.
     #[error("authorization failed: {0}")]
@@ -223,8 +236,13 @@ impl Cause {
             },
             Self::Unexpected(text) => Self::Unexpected(change(text)),
             Self::Authorization(text) => Self::Authorization(change(text)),
-            Self::LoginRequired { server, wanted } => Self::LoginRequired {
+            Self::LoginRequired {
                 server,
+                user,
+                wanted,
+            } => Self::LoginRequired {
+                server,
+                user,
                 wanted: wanted.map(change),
             },
             Self::Idle { .. }
@@ -232,6 +250,7 @@ impl Cause {
             | Self::Cancelled
             | Self::TooLarge { .. }
             | Self::RequestTooLarge { .. }
+            | Self::NoCredentials { .. }
             | Self::NoSharedVersion { .. } => self,
         }
     }
@@ -263,7 +282,9 @@ impl Cause {
             }
             Self::Settings(_) => "its configuration cannot be used".into(),
             Self::Authorization(_) => "authorization failed".into(),
-            Self::LoginRequired { server, .. } => login_required(server, None),
+            Self::LoginRequired { server, user, .. } => {
+                login_required(server, user.as_deref(), None)
+            }
             Self::NoSharedVersion { .. } => "no shared protocol version".into(),
             Self::Unauthorized { status, .. } => {
                 format!("the server asks for authorization (HTTP status {status})")
@@ -294,6 +315,7 @@ impl Cause {
                 | Self::NotStarted { .. }
                 | Self::Unauthorized { .. }
                 | Self::LoginRequired { .. }
+                | Self::NoCredentials { .. }
                 | Self::NoSharedVersion { .. }
         )
     }
@@ -382,11 +404,12 @@ impl std::error::Error for McpError {
     }
 }
 
-fn login_required(server: &Label, wanted: Option<&str>) -> String {
+fn login_required(server: &Label, user: Option<&str>, wanted: Option<&str>) -> String {
+    let user = user.map_or_else(String::new, |user| format!(" --user {user}"));
     match wanted {
-        None => format!("the server asks for authorization: run `haft mcp login {server}`"),
+        None => format!("the server asks for authorization: run `haft mcp login {server}{user}`"),
         Some(wanted) => format!(
-            "the server asks for more rights: add {wanted} to `scopes` of `[mcp.{server}.oauth]` and run `haft mcp login {server}`"
+            "the server asks for more rights: add {wanted} to `scopes` of `[mcp.{server}.oauth]` and run `haft mcp login {server}{user}`"
         ),
     }
 }

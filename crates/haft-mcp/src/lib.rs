@@ -59,8 +59,9 @@ pub use render::{RenderOptions, Rendered, capped};
 pub use secret::Secret;
 pub use settings::{
     Approve, Defer, Grant, HttpKind, HttpSettings, Limits, OAuthClient, OAuthConfig, OAuthSettings,
-    Pin, Prefer, Proof, ServerConfig, ServerSettings, SettingsError, StdioSettings, Timeouts,
-    ToolConfig, ToolSettings, TransportSettings, VariableLookup,
+    Pin, Prefer, Proof, ServerConfig, ServerSettings, SettingsError, StdioSettings, TenantConfig,
+    TenantCredentials, Timeouts, ToolConfig, ToolSettings, TransportSettings, VariableLookup,
+    is_tenant_name,
 };
 pub use text::visible;
 pub use tool::{Diagnostic, ToolDef, ToolHints};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use haft_catalog::Catalog;
-use haft_core::{CustomKind, Retention, Store, ToolSource, settled_now};
+use haft_core::{CustomKind, Owner, Retention, Store, ToolSource, settled_now};
 use haft_mcp::gateway::GatewayError;
 use haft_mcp::{HostRuleError, HostRules, Pool, ServerStatus};
 use tokio::net::TcpListener;
@@ -43,6 +43,9 @@ const MAX_LOADS: usize = 8;
 
 /// Shorter than the time limits of requests.
 const BEAT: Duration = Duration::from_secs(1);
+
+/// How often the connections of tenants are compared with the valid keys.
+const TENANTS_PAUSE: Duration = Duration::from_secs(2);
 
 /// How often what is too old is looked for.
 const CLEANING_PAUSE: Duration = Duration::from_mins(1);
@@ -436,6 +439,7 @@ impl Server {
         let clock = tokio::spawn(async move { app.watch_clock().await });
         let app = Arc::clone(&self.app);
         let keys = tokio::spawn(async move { app.watch_api_keys().await });
+        let tenants = tokio::spawn(close_unused_tenants(Arc::clone(&self.app)));
         let watching = tokio::spawn(haft_models::pool::watch(self.app.models.members()));
         let lifetime = &self.app.lifetime;
         let address = listener.local_addr()?;
@@ -474,9 +478,29 @@ impl Server {
         cleaner.abort();
         clock.abort();
         keys.abort();
+        tenants.abort();
         watching.abort();
         self.app.watch.close().await;
         Ok(())
+    }
+}
+
+/// Closes connections to MCP servers with the credentials of tenants that no valid key belongs to any more.
+async fn close_unused_tenants(app: Arc<App>) {
+    loop {
+        tokio::time::sleep(TENANTS_PAUSE).await;
+        if !app.mcp.has_tenants() {
+            continue;
+        }
+        app.keyring.refresh().await;
+        let Some(keys) = app.keyring.active_keys() else {
+            continue;
+        };
+        // Callers with the configured key, or without one where none is needed, are of this tenant.
+        let default = Owner::default();
+        app.mcp.retain_tenants(|tenant| {
+            tenant == default.as_str() || keys.iter().any(|key| key.tenant == tenant)
+        });
     }
 }
 

@@ -223,6 +223,9 @@ pub(crate) struct McpAcceptArguments {
     /// The tool, by the server's own name for it [default: all that are held back]
     #[arg(value_name = "TOOL")]
     pub(crate) tool: Option<String>,
+    /// Accept what this tenant sees with its own credentials
+    #[arg(long, value_name = "TENANT")]
+    pub(crate) user: Option<String>,
     /// Accept without asking
     #[arg(long, short)]
     pub(crate) yes: bool,
@@ -238,6 +241,9 @@ pub(crate) struct McpLoginArguments {
     /// The server, as `haft mcp list` shows it
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
+    /// Log in for this tenant, whose calls then use the login (`per_user = true` in `[mcp.NAME.oauth]`)
+    #[arg(long, value_name = "TENANT")]
+    pub(crate) user: Option<String>,
     /// Delete the stored login
     #[arg(long)]
     pub(crate) forget: bool,
@@ -259,6 +265,9 @@ pub(crate) struct McpServeArguments {
     /// Serve the endpoint `[gateway.NAME]` of the configuration [default: `[gateway]`]
     #[arg(long, value_name = "NAME")]
     pub(crate) endpoint: Option<String>,
+    /// Call servers with the credentials of this tenant [default: those of the configuration]
+    #[arg(long, value_name = "TENANT")]
+    pub(crate) user: Option<String>,
     /// Choose what clients see: every tool, three that find the others, or whichever fits [default: as `[gateway]`
     /// says]
     #[arg(long, value_enum, value_name = "MODE", hide_possible_values = false)]

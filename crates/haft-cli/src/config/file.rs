@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use haft::LoopOptions;
 use haft::models::{Adapter, HeaderSource, ModelConfig};
 use haft_hosted::FileSearchConfig;
-use haft_mcp::{OAuthConfig, ServerConfig, ToolConfig};
+use haft_mcp::{OAuthConfig, ServerConfig, TenantConfig, ToolConfig};
 use haft_server::{DialectChoice, UnsupportedTools};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -183,7 +183,7 @@ pub(super) struct OtlpTable {
 }
 
 /// The keys of every table, in the words of whoever reads it.
-pub(super) fn tables() -> [(&'static str, Vec<String>); 19] {
+pub(super) fn tables() -> [(&'static str, Vec<String>); 20] {
     [
         ("`[server]`", keys_of::<ServerTable>()),
         ("`[[model]]`", keys_of::<ModelConfig>()),
@@ -202,6 +202,7 @@ pub(super) fn tables() -> [(&'static str, Vec<String>); 19] {
         ("`[[prompt.section]]`", keys_of::<SectionTable>()),
         ("`[mcp.NAME]`", keys_of::<ServerConfig>()),
         ("`[mcp.NAME.oauth]`", keys_of::<OAuthConfig>()),
+        ("`[mcp.NAME.tenants.TENANT]`", keys_of::<TenantConfig>()),
         ("`[mcp.NAME.tools.TOOL]`", keys_of::<ToolConfig>()),
         ("the top of the file", keys_of::<FileConfig>()),
     ]

@@ -153,6 +153,9 @@ pub(super) fn servers(
         for file in [&mut config.cwd, &mut config.bearer_file] {
             *file = file.take().map(|it| folder.join(it));
         }
+        for tenant in config.tenants.values_mut() {
+            tenant.bearer_file = tenant.bearer_file.take().map(|it| folder.join(it));
+        }
         if let Some(oauth) = &mut config.oauth {
             for file in [&mut oauth.client_secret_file, &mut oauth.private_key_file] {
                 *file = file.take().map(|it| folder.join(it));
@@ -226,6 +229,12 @@ pub(crate) fn check_form(label: &Label, config: &ServerConfig) -> Result<(), Set
     let has_both = config.bearer_env.is_some() && config.bearer_file.is_some();
     if config.url.is_some() && !has_both {
         config.bearer_file = None;
+    }
+    for tenant in config.tenants.values_mut() {
+        // Both are an error of their own; otherwise any one token is as good as another.
+        if tenant.bearer_env.is_none() && tenant.bearer_file.take().is_some() {
+            tenant.bearer_env = Some(String::from("SET"));
+        }
     }
     if let Some(oauth) = &mut config.oauth {
         // Any one proof is as good as another as long as nobody looks at it.

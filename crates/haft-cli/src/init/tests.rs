@@ -88,7 +88,7 @@ fn every_example_can_be_switched_on() {
     assert!(resolved.search_files.is_some() && resolved.api_key.is_some());
     let servers = resolved.mcp.iter().map(|it| it.label.as_str());
     let expected = [
-        "files", "search", "notes", "tickets", "forum", "robot", "other",
+        "files", "search", "notes", "crm", "tickets", "forum", "robot", "other",
     ];
     assert_eq!(servers.collect::<Vec<_>>(), expected);
     assert_eq!(

@@ -25,7 +25,12 @@ pub(super) fn accept(arguments: &McpAcceptArguments) -> Result<ExitCode, Box<dyn
     let pins = pins.ok_or_else(|| Failure::new("nothing is pinned without a data folder"))?;
     let unusable = |error: PinError| Failure::new(error.to_string());
     let wanted = arguments.tool.as_deref();
-    let mut waiting = pins.waiting(name).map_err(unusable)?;
+    // Tenants with credentials of their own may see other tools.
+    let pinned = match &arguments.user {
+        Some(user) => format!("{name}@{user}"),
+        None => name.to_owned(),
+    };
+    let mut waiting = pins.waiting(&pinned).map_err(unusable)?;
     waiting.retain(|(tool, _)| wanted.is_none_or(|wanted| wanted == tool));
     if waiting.is_empty() {
         let what = match wanted {
@@ -56,7 +61,7 @@ pub(super) fn accept(arguments: &McpAcceptArguments) -> Result<ExitCode, Box<dyn
         writeln!(io::stderr(), "haft: nothing was accepted")?;
         return Ok(ExitCode::FAILURE);
     }
-    pins.accept_shown(name, &waiting).map_err(unusable)?;
+    pins.accept_shown(&pinned, &waiting).map_err(unusable)?;
     let accepted: Vec<&String> = waiting.iter().map(|(tool, _)| tool).collect();
     if arguments.json {
         print_json(&json!({"server": name, "accepted": accepted}))?;

@@ -13,7 +13,7 @@ use super::servers::{Folder, Servers, tokens_in};
 use crate::arguments::McpLoginArguments;
 use crate::failure::Failure;
 use crate::terminal::{Spinner, print_json};
-use crate::text::printable;
+use crate::text::{one_line, printable};
 
 pub(super) async fn login(arguments: McpLoginArguments) -> Result<ExitCode, Box<dyn Error>> {
     let servers = Servers::configured(&arguments.from, Folder::Made, Questions::PerCall)?;
@@ -23,7 +23,11 @@ pub(super) async fn login(arguments: McpLoginArguments) -> Result<ExitCode, Box<
         http.oauth.get_or_insert_default().callback_port = Some(port);
     }
     let settings = &settings;
-    let tokens = tokens_in(&servers.config.data_dir);
+    let mut tokens = tokens_in(&servers.config.data_dir);
+    if let Some(user) = &arguments.user {
+        check_user(settings, user)?;
+        tokens = tokens.for_user(user);
+    }
     if arguments.forget {
         let forgotten = tokens.forget(url_of(settings)?);
         let unusable = |error: TokenStoreError| Failure::new(error.to_string());
@@ -92,6 +96,22 @@ fn pasted_lines() -> PastedLines {
         }
     });
     receiver
+}
+
+/// Whether a tenant can have a login of its own to this server.
+fn check_user(settings: &ServerSettings, user: &str) -> Result<(), Failure> {
+    let label = &settings.label;
+    if !haft_mcp::is_tenant_name(user) {
+        let message = format!("`{}` is no name for a tenant", one_line(user, 64));
+        return Err(Failure::mistake(message));
+    }
+    if !settings.has_logins_per_user() {
+        let message = format!("all tenants share the login to `{label}`");
+        return Err(Failure::mistake(message).remedy(format!(
+            "leave out `--user`, or set `per_user = true` in `[mcp.{label}.oauth]`"
+        )));
+    }
+    Ok(())
 }
 
 fn url_of(settings: &ServerSettings) -> Result<&Url, Failure> {

@@ -75,7 +75,8 @@ pub(super) async fn serve(arguments: McpServeArguments) -> Result<ExitCode, Box<
     let mut interrupt = signal(SignalKind::interrupt())?;
     servers.pool.warm_where(|label| selected.admits(label));
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-    let serving = gateway.serve_stdio(input, output, Caller::local());
+    let caller = arguments.user.map_or_else(Caller::local, Caller::new);
+    let serving = gateway.serve_stdio(input, output, caller);
     let served = tokio::select! {
         served = serving => served.map_err(|error| Failure::new(error.to_string())),
         _ = terminate.recv() => Ok(()),

@@ -355,3 +355,38 @@ fn keys_show_their_roles() {
     assert_eq!(code, Some(2), "{aside}");
     assert!(aside.contains("no name for a role"), "{aside}");
 }
+
+#[test]
+fn a_request_state_is_for_its_endpoint_and_its_key() {
+    let server = fake("code", "modern", "allow = [\"echo\"]\napprove = \"always\"");
+    let folder = folder(&format!("[gateway.one]\n[gateway.two]\n{server}"));
+    let first = key(folder.path(), "first", "acme", &[]);
+    let second = key(folder.path(), "second", "acme", &[]);
+    let (_running, address) = serving(folder.path(), &[]);
+    let at = |path, key: &str| Endpoint::new(&address, path, key);
+    let mut params = json!({"name": "code__echo", "arguments": {"text": "hi"}});
+    let asked = at("/mcp/one", &first)
+        .modern("tools/call", params.clone())
+        .message();
+    let asked = &asked["result"];
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let questions = asked["inputRequests"].as_object().unwrap();
+    let answers = questions.keys().map(|key| {
+        let answer = json!({"action": "accept", "content": {"approve": true, "confirm": true}});
+        (key.clone(), answer)
+    });
+    params["inputResponses"] = Value::Object(answers.collect());
+    params["requestState"] = asked["requestState"].clone();
+    for (path, key) in [("/mcp/two", &first), ("/mcp/one", &second)] {
+        let refused = at(path, key).modern("tools/call", params.clone()).message();
+        let text = refused.to_string();
+        assert!(text.contains("does not belong to this request"), "{text}");
+    }
+    let done = at("/mcp/one", &first)
+        .modern("tools/call", params)
+        .message();
+    assert!(
+        done["result"]["content"].to_string().contains("hi"),
+        "{done}"
+    );
+}

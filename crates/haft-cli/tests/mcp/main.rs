@@ -15,6 +15,7 @@ mod support;
 mod asked;
 mod backup;
 mod commands;
+mod credentials;
 mod endpoints;
 mod fake;
 mod folders;

@@ -175,6 +175,7 @@ impl Authority {
         state.refused = Some((refusal, used.cloned()));
         Err(Cause::LoginRequired {
             server: self.server.clone(),
+            user: self.tokens.user().map(str::to_owned),
             wanted: wanted.map(|scopes| format!("`{}`", scopes.join("`, `"))),
         })
     }
@@ -203,6 +204,7 @@ impl Authority {
         let Some(opener) = &self.opener else {
             return Err(Cause::LoginRequired {
                 server: self.server.clone(),
+                user: self.tokens.user().map(str::to_owned),
                 wanted: None,
             });
         };

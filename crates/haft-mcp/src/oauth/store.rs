@@ -16,11 +16,18 @@ const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// The form of the file.
 const VERSION: u32 = 1;
 
+/// The form of a file with tokens of users: releases that do not know them must not take them for everybody's.
+const VERSION_WITH_USERS: u32 = 2;
+
 /// Tokens of servers, each for its own server and from its own issuer, and for no other.
 ///
 /// The file is its owner's alone, and changed as a whole or not at all.
 #[derive(Clone)]
-pub struct TokenStore(Arc<Place>);
+pub struct TokenStore {
+    place: Arc<Place>,
+    /// Whose tokens are seen; those without a user where none is named.
+    user: Option<Arc<str>>,
+}
 
 enum Place {
     File(PrivateFile),
@@ -62,6 +69,9 @@ pub(super) struct Entry {
     /// origin may have different ones.
     server: String,
     issuer: Option<String>,
+    /// The tenant that logged in; none for the login that all share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
     saved_at: u64,
     /// The secret of a client that was registered by haft itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +87,7 @@ struct Content {
 
 impl std::fmt::Debug for TokenStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &*self.0 {
+        match &*self.place {
             Place::File(file) => write!(f, "TokenStore({})", file.path().display()),
             Place::Memory(_) => f.write_str("TokenStore(memory)"),
         }
@@ -113,12 +123,43 @@ impl TokenStore {
 
     /// The tokens in this file. It need not be there; its folder must be.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self(Arc::new(Place::File(PrivateFile::new(path))))
+        Self::of(Place::File(PrivateFile::new(path)))
     }
 
     /// Tokens that are gone with this process.
     pub fn memory() -> Self {
-        Self(Arc::new(Place::Memory(Mutex::default())))
+        Self::of(Place::Memory(Mutex::default()))
+    }
+
+    fn of(place: Place) -> Self {
+        Self {
+            place: Arc::new(place),
+            user: None,
+        }
+    }
+
+    /// The tokens of one user in the same place: those of others, and those without a user, are not seen.
+    ///
+    /// ```
+    /// use haft_mcp::TokenStore;
+    /// let of_acme = TokenStore::memory().for_user("acme");
+    /// assert_eq!(of_acme.user(), Some("acme"));
+    /// ```
+    #[must_use]
+    pub fn for_user(&self, user: &str) -> Self {
+        Self {
+            place: Arc::clone(&self.place),
+            user: Some(user.into()),
+        }
+    }
+
+    /// Whose tokens are seen; none for those without a user.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    fn is_of(&self, entry: &Entry, server: &str) -> bool {
+        entry.server == server && entry.user.as_deref() == self.user()
     }
 
     /// Whether there is a token for a server.
@@ -131,7 +172,7 @@ impl TokenStore {
         let key = key(server);
         self.change(|entries| {
             let before = entries.len();
-            entries.retain(|entry| entry.server != key);
+            entries.retain(|entry| !self.is_of(entry, &key));
             before != entries.len()
         })
     }
@@ -139,14 +180,14 @@ impl TokenStore {
     /// What was kept last for a server.
     pub(super) fn entry(&self, server: &Url) -> Result<Option<Entry>, TokenStoreError> {
         let key = key(server);
-        let entries = match &*self.0 {
+        let entries = match &*self.place {
             Place::File(file) => read(file)?,
             Place::Memory(entries) => entries
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .clone(),
         };
-        let own = entries.into_iter().filter(|entry| entry.server == key);
+        let own = entries.into_iter().filter(|entry| self.is_of(entry, &key));
         Ok(own.max_by_key(|entry| entry.saved_at))
     }
 
@@ -163,18 +204,19 @@ impl TokenStore {
         let entry = Entry {
             server: key(server),
             issuer: credentials.issuer.clone(),
+            user: self.user().map(str::to_owned),
             saved_at: u64::try_from(saved_at.as_millis()).unwrap_or(u64::MAX),
             client_secret,
             credentials,
         };
         self.change(|entries| {
-            entries.retain(|it| it.server != entry.server || it.issuer != entry.issuer);
+            entries.retain(|it| !self.is_of(it, &entry.server) || it.issuer != entry.issuer);
             entries.push(entry);
         })
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Vec<Entry>) -> T) -> Result<T, TokenStoreError> {
-        match &*self.0 {
+        match &*self.place {
             Place::Memory(entries) => Ok(change(
                 &mut entries.lock().unwrap_or_else(PoisonError::into_inner),
             )),
@@ -184,7 +226,11 @@ impl TokenStore {
                 let mut tokens = read(file)?;
                 let changed = change(&mut tokens);
                 let content = Content {
-                    version: VERSION,
+                    version: if tokens.iter().any(|it| it.user.is_some()) {
+                        VERSION_WITH_USERS
+                    } else {
+                        VERSION
+                    },
                     tokens,
                 };
                 let bytes = serde_json::to_vec_pretty(&content);
@@ -198,7 +244,7 @@ impl TokenStore {
     /// Held while a token is exchanged for a new one, so that two processes do not both use up the old
     /// one. Not the lock of the file itself: that is needed meanwhile.
     pub(super) fn refreshing(&self) -> Result<Option<Locked>, TokenStoreError> {
-        match &*self.0 {
+        match &*self.place {
             Place::Memory(_) => Ok(None),
             Place::File(file) => {
                 let mut name = file.path().as_os_str().to_owned();
@@ -236,9 +282,9 @@ fn read(file: &PrivateFile) -> Result<Vec<Entry>, TokenStoreError> {
     // What serde says may hold a piece of a token; where it stands is enough.
     let content: Content = serde_json::from_slice(&bytes)
         .map_err(|error| malformed(format!("line {}, column {}", error.line(), error.column())))?;
-    if content.version != VERSION {
+    if ![VERSION, VERSION_WITH_USERS].contains(&content.version) {
         return Err(malformed(format!(
-            "its version is {}, {VERSION} is known",
+            "its version is {}, at most {VERSION_WITH_USERS} is known",
             content.version
         )));
     }
@@ -312,6 +358,32 @@ mod tests {
         assert_eq!(
             token(&TokenStore::file(&path), "https://two.example/mcp").as_deref(),
             Some("c")
+        );
+    }
+
+    #[test]
+    fn users_see_their_own_tokens_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mcp-tokens.json");
+        let server = "https://one.example/mcp";
+        let url = Url::parse(server).unwrap();
+        for store in [TokenStore::file(&path), TokenStore::memory()] {
+            let (acme, other) = (store.for_user("acme"), store.for_user("other"));
+            store.keep(&url, None, credentials("shared", "i")).unwrap();
+            assert_eq!(token(&acme, server), None);
+            acme.keep(&url, None, credentials("own", "i")).unwrap();
+            assert_eq!(token(&acme, server).as_deref(), Some("own"));
+            assert_eq!(token(&store, server).as_deref(), Some("shared"));
+            assert_eq!(token(&other, server), None);
+            assert!(!other.forget(&url).unwrap());
+            assert!(acme.forget(&url).unwrap());
+            assert_eq!(token(&store, server).as_deref(), Some("shared"));
+            acme.keep(&url, None, credentials("own", "i")).unwrap();
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            text.contains("\"version\": 2"),
+            "older releases must refuse it: {text}"
         );
     }
 

@@ -126,6 +126,7 @@ fn server_of(guest: &Guest, options: &ConnectOptions) -> Arc<Server> {
         memory: None,
         pins: None,
         changes: broadcast::channel(1).0,
+        tenant: None,
     })
 }
 

@@ -13,6 +13,7 @@ mod offering;
 mod record;
 mod server;
 mod status;
+mod tenants;
 mod tools;
 mod upkeep;
 
@@ -33,6 +34,7 @@ pub use self::record::{CallLog, CallRecord};
 use self::server::Parts;
 pub use self::server::{Server, State};
 pub use self::status::{ServerState, ServerStatus};
+use self::tenants::TenantServers;
 pub use self::tools::{HeldTool, ServerTools};
 use crate::connection::ConnectOptions;
 use crate::custom::McpTransport;
@@ -72,6 +74,7 @@ struct Inner {
     pins: Option<PinFile>,
     servers: Mutex<Vec<Arc<Server>>>,
     guests: Guests,
+    tenants: TenantServers,
     changes: broadcast::Sender<Arc<str>>,
 }
 
@@ -114,6 +117,7 @@ impl PoolBuilder {
             pins: folder.map(PinFile::in_folder),
             servers: Mutex::default(),
             guests: Guests::default(),
+            tenants: TenantServers::default(),
             changes: broadcast::channel(WAITING_CHANGES).0,
         }))
     }
@@ -157,6 +161,7 @@ impl Pool {
             memory: self.0.memory.clone(),
             pins: self.0.pins.clone(),
             changes: self.0.changes.clone(),
+            tenant: None,
         });
         servers.push(Arc::clone(&server));
         Ok(server)
@@ -171,7 +176,9 @@ impl Pool {
         };
         match removed {
             Some(server) => {
+                let tenants = self.0.tenants.take_of(&server);
                 server.retire().await;
+                join_all(tenants.iter().map(|server| server.retire())).await;
                 let _ = self.0.changes.send(label.into());
                 true
             }
@@ -193,6 +200,22 @@ impl Pool {
             .cloned()
     }
 
+    /// A server as a tenant reaches it: over a connection of its own where it has credentials of its own, or needs
+    /// some. A tenant that needs credentials and has none gets a server that says so instead of connecting.
+    pub fn for_tenant(&self, server: &Arc<Server>, tenant: &str) -> Arc<Server> {
+        self.0.tenants.find(server, tenant)
+    }
+
+    /// Closes the connections that tenants have of their own, unless they are to be kept.
+    pub fn retain_tenants(&self, is_kept: impl Fn(&str) -> bool) {
+        self.0.tenants.retain(is_kept);
+    }
+
+    /// Whether any tenant has a connection of its own.
+    pub fn has_tenants(&self) -> bool {
+        !self.0.tenants.is_empty()
+    }
+
     /// A server that a request names, with the credentials of that request. The same guest finds the
     /// same connection again; another one never does.
     pub fn guest(&self, guest: Guest) -> Arc<Server> {
@@ -208,7 +231,11 @@ impl Pool {
     /// The same for those servers only whose labels are selected.
     pub fn warm_where(&self, is_selected: impl Fn(&str) -> bool) {
         for server in self.servers() {
-            if server.settings().warm && is_selected(server.label().as_str()) {
+            let settings = server.settings();
+            // Without a tenant there is nothing to connect with.
+            let is_shared =
+                !settings.requires_tenant_credentials && !settings.has_logins_per_user();
+            if settings.warm && is_shared && is_selected(server.label().as_str()) {
                 server.keep_warm();
             }
         }
@@ -228,6 +255,7 @@ impl Pool {
     pub async fn close(&self) {
         let mut servers = std::mem::take(&mut *self.lock());
         servers.extend(self.0.guests.take_all());
+        servers.extend(self.0.tenants.take_all());
         let closing = join_all(servers.iter().map(|server| server.retire()));
         if tokio::time::timeout(CLOSING, closing).await.is_err() {
             tracing::warn!("some MCP servers did not stop in time and are killed");

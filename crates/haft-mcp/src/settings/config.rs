@@ -13,7 +13,7 @@ use super::oauth::OAuthConfig;
 use super::secrets::{expand, token_in};
 use super::{
     Approve, Defer, HttpKind, HttpSettings, Pin, Prefer, ServerSettings, StdioSettings,
-    ToolSettings, TransportSettings,
+    TenantConfig, TenantCredentials, ToolSettings, TransportSettings, is_tenant_name,
 };
 use crate::names::Label;
 use crate::secret::Secret;
@@ -109,6 +109,11 @@ pub struct ServerConfig {
     pub strict_output: bool,
     /// What differs for single tools, by raw name.
     pub tools: BTreeMap<String, ToolConfig>,
+    /// Credentials of single tenants: their calls go over connections of their own, with these and nothing of the
+    /// server's `headers`, `bearer_env`, `bearer_file` or login. Only with `url`.
+    pub tenants: BTreeMap<String, TenantConfig>,
+    /// Whether tenants without credentials of their own are refused, instead of using those of the server.
+    pub require_tenant_credentials: bool,
 }
 
 /// What a file says about one tool of a server.
@@ -205,9 +210,12 @@ impl ServerConfig {
             let reason = "0 would allow no call: write 1 or more";
             return Err(invalid(&label, "max_concurrent_calls", reason));
         }
+        let tenants = self.tenant_credentials(&label, variables)?;
         let mut settings = ServerSettings::new(label, transport);
         settings.limits.concurrent_calls = self.max_concurrent_calls;
         settings.tasks = self.tasks;
+        settings.tenants = tenants;
+        settings.requires_tenant_credentials = self.require_tenant_credentials;
         settings.description = self.description;
         settings.timeouts.connect = self.connect_timeout.unwrap_or(settings.timeouts.connect);
         settings.timeouts.idle = self.idle_timeout.unwrap_or(settings.timeouts.idle);
@@ -239,6 +247,11 @@ impl ServerConfig {
             ("bearer_file", self.bearer_file.is_some()),
             ("transport", self.transport.is_some()),
             ("oauth", self.oauth.is_some()),
+            ("tenants", !self.tenants.is_empty()),
+            (
+                "require_tenant_credentials",
+                self.require_tenant_credentials,
+            ),
         ];
         no_misplaced(label, "command", &misplaced)?;
         let command = self.command.as_deref().unwrap_or_default();
@@ -292,13 +305,62 @@ impl ServerConfig {
         }
         let oauth = self.oauth.as_ref().map(|oauth| oauth.resolve(variables));
         let oauth = oauth.transpose();
-        Ok(HttpSettings {
+        let settings = HttpSettings {
             url,
             headers,
             bearer: self.bearer(label, variables)?,
             kind: self.transport.unwrap_or_default(),
             oauth: oauth.map_err(|(key, reason)| invalid(label, key, reason))?,
-        })
+        };
+        let per_user = settings.oauth.as_ref().is_some_and(|it| it.per_user);
+        if per_user && settings.has_token() {
+            let reason = "the server has a token by `bearer_env`, `bearer_file` or `headers`, which all tenants would \
+                          share: keep one";
+            return Err(invalid(label, "oauth.per_user", reason));
+        }
+        Ok(settings)
+    }
+
+    /// The credentials of each tenant that has some.
+    fn tenant_credentials(
+        &self,
+        label: &Label,
+        variables: VariableLookup<'_>,
+    ) -> Result<BTreeMap<String, TenantCredentials>, SettingsError> {
+        let mut all = BTreeMap::new();
+        for (tenant, config) in &self.tenants {
+            let key = format!("tenants.{}", haft_core::cut(tenant));
+            if !is_tenant_name(tenant) {
+                let reason = "this cannot be the name of a tenant: use 1 to 64 letters, digits, `.`, `_` and `-`";
+                return Err(invalid(label, key, reason));
+            }
+            // The rules for credentials are those of the server itself.
+            let like_server = Self {
+                url: self.url.clone(),
+                headers: config.headers.clone(),
+                bearer_env: config.bearer_env.clone(),
+                bearer_file: config.bearer_file.clone(),
+                ..Self::default()
+            };
+            let http = like_server.http(label, variables);
+            let http = http.map_err(|error| match error {
+                SettingsError::Invalid {
+                    key: of, reason, ..
+                } => invalid(label, format!("{key}.{of}"), reason),
+                error => error,
+            })?;
+            if http.headers.is_empty() && http.bearer.is_none() {
+                let reason =
+                    "there are no credentials: give `bearer_env`, `bearer_file` or `headers`";
+                return Err(invalid(label, key, reason));
+            }
+            let credentials = TenantCredentials {
+                headers: http.headers,
+                bearer: http.bearer,
+            };
+            all.insert(tenant.clone(), credentials);
+        }
+        Ok(all)
     }
 
     fn bearer(

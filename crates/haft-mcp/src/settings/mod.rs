@@ -7,6 +7,7 @@ mod config;
 mod limits;
 mod oauth;
 mod secrets;
+mod tenants;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,6 +21,8 @@ use serde::Deserialize;
 pub use self::config::{ServerConfig, SettingsError, ToolConfig, VariableLookup};
 pub use self::limits::{Limits, Timeouts};
 pub use self::oauth::{Grant, OAuthClient, OAuthConfig, OAuthSettings, Proof};
+pub(crate) use self::tenants::TenantSettings;
+pub use self::tenants::{TenantConfig, TenantCredentials, is_tenant_name};
 use crate::names::Label;
 use crate::secret::{Redactor, Secret};
 
@@ -71,6 +74,10 @@ pub struct ServerSettings {
     pub strict_output: bool,
     /// What differs for single tools, by raw name.
     pub tools: BTreeMap<String, ToolSettings>,
+    /// The credentials of single tenants, in place of those of `transport`; by tenant, for addresses only.
+    pub tenants: BTreeMap<String, TenantCredentials>,
+    /// Whether a tenant without credentials of its own is refused, instead of using those of `transport`.
+    pub requires_tenant_credentials: bool,
 }
 
 /// What differs for one tool.
@@ -265,6 +272,8 @@ impl ServerSettings {
             prefer: Prefer::default(),
             strict_output: false,
             tools: BTreeMap::new(),
+            tenants: BTreeMap::new(),
+            requires_tenant_credentials: false,
         }
     }
 

@@ -32,6 +32,9 @@ pub struct OAuthConfig {
     /// The port of `127.0.0.1` that the browser comes back to, for clients that are registered with a fixed address:
     /// `http://127.0.0.1:PORT/callback`. Any free port if not set.
     pub callback_port: Option<u16>,
+    /// Whether every tenant has a login of its own (`haft mcp login NAME --user TENANT`), which is used for its calls
+    /// only. A tenant without one is refused.
+    pub per_user: bool,
 }
 
 /// Who logs in.
@@ -54,6 +57,8 @@ pub struct OAuthSettings {
     pub scopes: Vec<String>,
     /// The port that the browser comes back to; any free one if not set.
     pub callback_port: Option<u16>,
+    /// Whether every tenant has a login of its own.
+    pub per_user: bool,
 }
 
 /// Who haft is for an authorization server.
@@ -167,7 +172,12 @@ impl OAuthConfig {
             let reason = "a scope is one word without blanks: write one per entry";
             return Err(("oauth.scopes", reason.into()));
         }
+        if self.per_user && self.grant == Grant::ClientCredentials {
+            let reason = "the grant `client-credentials` has no users: remove one of the two";
+            return Err(("oauth.per_user", reason.into()));
+        }
         Ok(OAuthSettings {
+            per_user: self.per_user,
             client,
             scopes: self.scopes.clone(),
             callback_port: self.callback_port,

@@ -210,11 +210,7 @@ fn distinct(mut roles: Vec<String>) -> Vec<String> {
 
 /// Whether a tenant or a role can be called so.
 pub(super) fn is_tenant(name: &str) -> bool {
-    (1..=MAX_NAME_CHARS).contains(&name.len())
-        && name.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    haft_mcp::is_tenant_name(name)
 }
 
 /// A key that was just made. It is shown once, to the one who asked for it.

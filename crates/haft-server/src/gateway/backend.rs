@@ -56,12 +56,13 @@ pub struct CatalogBackend {
     pub(super) instructions: Option<String>,
     pub(super) monitor: CallMonitor,
     changes: broadcast::Sender<Change>,
-    /// What was made of each server's last list.
-    made: Mutex<HashMap<String, Made>>,
+    /// The entries of each server's last list, by the address of the server: each tenant may have its own.
+    made: Mutex<HashMap<usize, Made>>,
     offers: Offers,
 }
 
 struct Made {
+    server: Arc<Server>,
     of: Arc<ServerTools>,
     /// The version of the catalogue whose names were taken then.
     version: u64,
@@ -99,6 +100,12 @@ impl CatalogBackend {
     pub(super) fn selected(&self, caller: &Caller) -> Vec<Arc<Server>> {
         let mut servers = self.pool.servers();
         servers.retain(|server| self.admits_server(caller, server.label().as_str()));
+        // The operator at standard input has the credentials of the configuration, unless it acts for a tenant.
+        if self.sight == Sight::Tenants || *caller != Caller::local() {
+            for server in &mut servers {
+                *server = self.pool.for_tenant(server, caller.id());
+            }
+        }
         servers
     }
 
@@ -136,9 +143,9 @@ impl CatalogBackend {
     fn of_server(&self, server: &Arc<Server>, tools: &Arc<ServerTools>) -> Arc<Vec<Entry>> {
         let snapshot = self.catalog.snapshot();
         let version = snapshot.version();
-        let label = server.label().as_str();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = made.get(label)
+        let address = Arc::as_ptr(server).addr();
+        if let Some(made) = made.get(&address)
             && Arc::ptr_eq(&made.of, tools)
             && made.version == version
         {
@@ -148,11 +155,13 @@ impl CatalogBackend {
         let taken: HashSet<&str> = snapshot.names().map(haft_core::ToolName::as_str).collect();
         let entries = Arc::new(server_entries(server, tools, &taken));
         let fresh = Made {
+            server: Arc::clone(server),
             of: Arc::clone(tools),
             version,
             entries: Arc::clone(&entries),
         };
-        made.insert(label.to_owned(), fresh);
+        made.retain(|_, it| !it.server.is_retired());
+        made.insert(address, fresh);
         entries
     }
 

@@ -137,7 +137,10 @@ impl App {
                 return Ok(Found::Hosted(tools));
             }
             return match self.mcp.server(&entry.label) {
-                Some(server) => Ok(Found::Server(server)),
+                Some(server) => {
+                    let server = self.mcp.for_tenant(&server, caller.owner.as_str());
+                    Ok(Found::Server(server))
+                }
                 None => Err(unknown(param, &entry.label)),
             };
         };

@@ -89,7 +89,7 @@ impl Server {
         // Whatever the operator admits later was there from the start.
         let listed = list.tools.iter().chain(&list.excluded);
         let definitions: Vec<_> = listed.map(written).collect();
-        let label = settings.label.as_str();
+        let label = &self.pin_name();
         let compared = if self.is_registering() {
             pins.compare_and_add(label, &place(settings), &definitions)
         } else {

@@ -4,6 +4,7 @@ mod call;
 mod list;
 mod refresh;
 mod settle;
+mod tenant;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -56,6 +57,8 @@ pub(super) struct Parts {
     pub(super) memory: Option<Memory>,
     pub(super) pins: Option<PinFile>,
     pub(super) changes: broadcast::Sender<Arc<str>>,
+    /// The tenant whose credentials are used, where it has its own.
+    pub(super) tenant: Option<tenant::Tenant>,
 }
 
 /// One server of a pool.
@@ -236,6 +239,7 @@ impl Server {
             return Ok(connection);
         }
         self.check_retired()?;
+        self.check_credentials()?;
         let advice = locked(&self.attempts).advice(Instant::now());
         match advice {
             Advice::Now => {}
@@ -331,7 +335,8 @@ impl Server {
         self.close().await;
     }
 
-    pub(super) fn is_retired(&self) -> bool {
+    /// Whether it was taken out of the pool: it never connects again.
+    pub fn is_retired(&self) -> bool {
         self.is_retired.load(Ordering::Acquire)
     }
 
