@@ -206,7 +206,7 @@ fn the_responses_api_uses_the_credentials_of_the_tenant_too() {
         let (status, answer) = request_with(
             address.trim_start_matches("http://"),
             "POST",
-            "/v1/responses",
+            "/responses",
             &headers,
             &body.to_string(),
         );

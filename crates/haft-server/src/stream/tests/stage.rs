@@ -65,6 +65,8 @@ impl Stage {
                 mcp_hosts: haft_mcp::HostRules::default(),
                 content_hosts: haft_mcp::HostRules::default(),
                 endpoints: crate::gateway::Endpoints::default(),
+                mcp_unusable: Vec::new(),
+                call_journal: None,
                 store: Arc::new(MemoryStore::new()),
                 keyring: Keyring::open(None, None, KeyLimits::default()).unwrap(),
                 line: RunLine::new(1, 0, Duration::ZERO),
