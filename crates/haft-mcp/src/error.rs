@@ -62,6 +62,16 @@ pub enum Phase {
     List,
     /// A call.
     Call,
+    /// Reading a resource.
+    Read,
+    /// Getting a prompt.
+    Prompt,
+    /// Completing an argument.
+    Complete,
+    /// Subscribing to a resource, or unsubscribing.
+    Subscribe,
+    /// Setting the log level.
+    SetLevel,
     /// Taking leave.
     Close,
 }
@@ -74,6 +84,11 @@ impl fmt::Display for Phase {
             Self::Initialize => "initialize",
             Self::List => "list",
             Self::Call => "call",
+            Self::Read => "read",
+            Self::Prompt => "prompt",
+            Self::Complete => "complete",
+            Self::Subscribe => "subscribe",
+            Self::SetLevel => "set level",
             Self::Close => "close",
         })
     }
@@ -363,7 +378,11 @@ impl McpError {
     /// The text for a log. Of a call it leaves out what the server wrote, on its standard error too: that
     /// may quote arguments and results, which are never logged.
     pub fn for_log(&self) -> String {
-        if self.phase == Phase::Call {
+        let has_content = matches!(
+            self.phase,
+            Phase::Call | Phase::Read | Phase::Prompt | Phase::Complete
+        );
+        if has_content {
             format!("{}: {}", self.situation(), self.cause.without_content())
         } else {
             self.to_string()

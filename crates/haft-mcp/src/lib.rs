@@ -13,10 +13,13 @@ pub mod gateway;
 mod guard;
 mod header;
 mod http;
+mod item_list;
 mod line;
 mod listing;
+mod log_message;
 mod names;
 mod oauth;
+mod offered;
 mod outcome;
 mod pins;
 mod pool;
@@ -35,23 +38,28 @@ mod traffic;
 mod wired;
 
 pub use connection::{
-    CallOptions, Changes, ConnectOptions, Connection, ServerIdentity, TraceContext,
+    CallOptions, Changes, Completed, ConnectOptions, Connection, OnLog, ServerCapabilities,
+    ServerIdentity, TraceContext,
 };
 pub use custom::{McpTransport, Notice, TransportError};
 pub use error::{Cause, Era, McpError, Phase, TransportKind};
 pub use guard::{Admitted, HostRuleError, HostRules, NotAllowed, Resolver, SystemResolver};
 pub use http::HttpOptions;
+pub use item_list::ServerList;
 pub use listing::ToolList;
+pub use log_message::{LogLevel, LogMessage};
 pub use names::{Label, exposed_name, exposed_name_hashed};
 pub use oauth::{
     LoggedIn, LoginError, OAuthOptions, Opener, PastedLines, TokenStore, TokenStoreError, login,
     login_with,
 };
+pub use offered::{PromptArgumentDef, PromptDef, ResourceDef};
 pub use outcome::{Audience, Block, BlockBody, Media, ToolOutcome};
 pub use pins::{Compared, Difference, PinError, PinFile, Standing, differences};
 pub use pool::{
-    CallLog, CallRecord, Guest, HeldTool, LabelTaken, McpTool, Offering, Pool, PoolBuilder, Server,
-    ServerState, ServerStatus, ServerTools, State,
+    CallLog, CallRecord, Guest, HeldTool, LabelTaken, McpTool, Offering, Pool, PoolBuilder,
+    PoolEvent, ResourceSubscription, Server, ServerResources, ServerState, ServerStatus,
+    ServerTools, State,
 };
 pub use process::{Launcher, Pipes, Process};
 pub use question::{Answer, Asker, AskerSlot, Question, QuestionKind, Questions, Takes};
@@ -65,5 +73,6 @@ pub use settings::{
 };
 pub use text::visible;
 pub use tool::{Diagnostic, ToolDef, ToolHints};
+pub use traffic::ServerEvent;
 
 pub use reqwest::Url;

@@ -8,6 +8,9 @@ mod asking;
 #[path = "../../../haft-mcp/tests/fake/brain.rs"]
 mod brain;
 #[allow(dead_code, clippy::print_stderr, unreachable_pub)]
+#[path = "../../../haft-mcp/tests/fake/offers.rs"]
+mod offers;
+#[allow(dead_code, clippy::print_stderr, unreachable_pub)]
 #[path = "../../../haft-mcp/tests/fake/tasks.rs"]
 mod tasks;
 #[allow(dead_code, clippy::print_stderr, unreachable_pub)]

@@ -28,6 +28,7 @@ mod login;
 mod nested;
 mod observed;
 mod odd_tools;
+mod offers;
 mod paged;
 mod pinned;
 mod processes;

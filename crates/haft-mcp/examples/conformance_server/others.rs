@@ -21,8 +21,10 @@ pub(crate) fn prompts() -> Listing<ListedPrompt> {
                 name: (*name).to_owned(),
                 description: Some("A text".to_owned()),
                 required: true,
+                ..PromptArgument::default()
             })
             .collect(),
+        ..ListedPrompt::default()
     };
     Listing {
         items: vec![
@@ -87,6 +89,7 @@ pub(crate) fn prompt(request: &PromptRequest) -> Result<Reply<PromptOutcome>, Ba
     Ok(Reply::Complete(PromptOutcome {
         description: None,
         messages: blocks.into_iter().map(message).collect(),
+        ..PromptOutcome::default()
     }))
 }
 
@@ -97,6 +100,7 @@ fn resource(uri: &str, description: &str, mime_type: &str) -> ListedResource {
         title: None,
         description: Some(description.to_owned()),
         mime_type: Some(mime_type.to_owned()),
+        ..ListedResource::default()
     }
 }
 

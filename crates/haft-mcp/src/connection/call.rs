@@ -9,12 +9,14 @@ use rmcp::service::PeerRequestOptions;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use super::exchange::with_log_level;
 use super::handler::capabilities;
 use super::request::{Waits, later};
 use super::rounds::Rounds;
 use super::tasks::Task;
 use super::{Connection, LOGINS};
 use crate::error::{Cause, Era, McpError, Phase};
+use crate::log_message::{LogLevel, LogMessage};
 use crate::outcome::ToolOutcome;
 use crate::question::{Asker, Takes};
 
@@ -40,7 +42,16 @@ pub struct CallOptions<'a> {
     ///
     /// [`ConnectOptions::questions`]: super::ConnectOptions::questions
     pub asker: Option<Arc<dyn Asker>>,
+    /// The least severe log messages that a modern server sends while it works on this request
+    /// ([`Connection::events`]); none if not given.
+    pub log_level: Option<LogLevel>,
+    /// Gets the log messages that arrive while this request is in flight, before its result. Servers do not
+    /// say to which request a message belongs, so that each of several requests gets all of them.
+    pub on_log: Option<OnLog>,
 }
+
+/// Gets log messages while a request is in flight.
+pub type OnLog = Arc<dyn Fn(&LogMessage) + Send + Sync>;
 
 /// A trace, in the words of the W3C. Nothing else of a caller is passed on to a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -72,9 +83,20 @@ impl TraceContext {
 
 impl Connection {
     /// What goes with a call. Each request of the modern era says what whoever made it can answer.
-    fn meta(&self, trace: TraceContext, asker: Option<&dyn Asker>) -> Option<RequestMetaObject> {
-        let meta = trace.into_meta();
-        if self.era == Era::Legacy || !self.desk.is_open() {
+    pub(super) fn meta(
+        &self,
+        trace: TraceContext,
+        asker: Option<&dyn Asker>,
+        log_level: Option<LogLevel>,
+    ) -> Option<RequestMetaObject> {
+        let mut meta = trace.into_meta();
+        if self.era == Era::Legacy {
+            return meta;
+        }
+        if let Some(level) = log_level.filter(|_| self.identity.capabilities.logging) {
+            with_log_level(meta.get_or_insert_default(), level);
+        }
+        if !self.desk.is_open() {
             return meta;
         }
         let takes = asker.map_or(Takes::NOTHING, Asker::takes);
@@ -127,7 +149,7 @@ impl Connection {
         };
         let asker = self.desk.asker(options.asker.take());
         let mut call = self.desk.call(asker.clone());
-        let meta = self.meta(options.trace, asker.as_deref());
+        let meta = self.meta(options.trace, asker.as_deref(), options.log_level);
         let mut params = CallToolRequestParams::new(name.to_owned()).with_arguments(arguments);
         let mut may_relist = true;
         let mut logins = 0;
@@ -140,10 +162,10 @@ impl Connection {
                 .on_progress
                 .as_mut()
                 .map(|it| &mut **it as &mut (dyn FnMut(ToolProgress) + Send));
-            let answer = self
-                .line()
-                .request(request, request_options, &waits, on_progress)
-                .await;
+            let line = self.line();
+            // Boxed because the future is large and is held twice below.
+            let answer = Box::pin(line.request(request, request_options, &waits, on_progress));
+            let answer = self.with_logs(options.on_log.as_ref(), answer).await;
             let result = match answer {
                 // The headers that rmcp made from the schema are not those that the server wants now.
                 // It has refused, so that nothing has happened.

@@ -3,8 +3,10 @@
 mod call;
 mod changes;
 mod desk;
+mod exchange;
 mod failure;
 mod handler;
+mod item_lists;
 mod list;
 mod open;
 mod outputs;
@@ -19,13 +21,14 @@ use std::time::Duration;
 
 use haft_core::ValidatorFactory;
 use rmcp::service::{Peer, RoleClient};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Semaphore, broadcast};
 use tokio::time::Instant;
 
-pub use self::call::{CallOptions, TraceContext};
+pub use self::call::{CallOptions, OnLog, TraceContext};
 pub use self::changes::Changes;
 use self::changes::Listener;
 use self::desk::Desk;
+pub use self::exchange::Completed;
 use self::open::{Opening, Running, failure};
 use self::outputs::Outputs;
 use self::request::Line;
@@ -36,7 +39,7 @@ use crate::oauth::{Authority, OAuthOptions};
 use crate::process::{Launcher, Process};
 use crate::question::Questions;
 use crate::settings::ServerSettings;
-use crate::traffic::Traffic;
+use crate::traffic::{ServerEvent, Traffic};
 
 /// How long taking leave of rmcp's side may take, beside what the process needs.
 const LEAVE: Duration = Duration::from_millis(500);
@@ -106,6 +109,36 @@ pub struct ServerIdentity {
     pub protocol: String,
     /// Whether it tells when its tools change.
     pub tells_changes: bool,
+    /// What it declares beside tools.
+    pub capabilities: ServerCapabilities,
+}
+
+/// What a server declares beside tools. It is asked for nothing else.
+// Each is a capability of the protocol, declared or not.
+#[allow(clippy::struct_excessive_bools)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ServerCapabilities {
+    /// Prompts.
+    pub prompts: bool,
+    /// Notices that the list of prompts has changed.
+    pub prompts_list_changed: bool,
+    /// Resources and resource templates.
+    pub resources: bool,
+    /// Notices that the list of resources has changed.
+    pub resources_list_changed: bool,
+    /// Subscriptions to single resources.
+    pub subscribe: bool,
+    /// Completion of arguments.
+    pub completions: bool,
+    /// Log messages.
+    pub logging: bool,
+}
+
+impl ServerCapabilities {
+    /// Whether anything can be subscribed to.
+    fn has_notices(self) -> bool {
+        self.prompts_list_changed || self.resources_list_changed || self.subscribe
+    }
 }
 
 /// A connection to one server. Dropping it kills the server's process; [`close`](Self::close) takes
@@ -161,12 +194,13 @@ impl Connection {
             Era::Legacy
         };
         let identity = identity_of(&peer);
-        let listens = era == Era::Modern && identity.tells_changes;
-        let listener = listens.then(|| {
+        let has_notices = identity.tells_changes || identity.capabilities.has_notices();
+        let listener = (era == Era::Modern && has_notices).then(|| {
             Listener::start(
                 peer.clone(),
                 Arc::clone(&traffic),
                 settings.timeouts.control,
+                &identity,
             )
         });
         let concurrent = settings.limits.concurrent_calls(kind);
@@ -216,6 +250,19 @@ impl Connection {
     /// The notices that the tools changed, from now on.
     pub fn changes(&self) -> Changes {
         Changes::new(self.traffic.changes())
+    }
+
+    /// What the server reports about its prompts, resources and log, from now on.
+    pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
+        self.traffic.events()
+    }
+
+    /// Sets the resources of a modern server whose changes are reported as
+    /// [`ServerEvent::ResourceUpdated`]. Legacy servers are subscribed to one by one.
+    pub(crate) fn watch_resources(&self, uris: Vec<String>) {
+        if let Some(listener) = &self.listener {
+            listener.watch_resources(uris);
+        }
     }
 
     /// Waits until notices of changes can arrive, this long at most.
@@ -284,11 +331,23 @@ fn identity_of(peer: &Peer<RoleClient>) -> ServerIdentity {
     let shown = |text: &str| haft_core::cut(&crate::text::visible(text));
     let server = info.server_info.as_ref();
     let tools = info.capabilities.tools.as_ref();
+    let prompts = info.capabilities.prompts.as_ref();
+    let resources = info.capabilities.resources.as_ref();
+    let capabilities = ServerCapabilities {
+        prompts: prompts.is_some(),
+        prompts_list_changed: prompts.and_then(|it| it.list_changed) == Some(true),
+        resources: resources.is_some(),
+        resources_list_changed: resources.and_then(|it| it.list_changed) == Some(true),
+        subscribe: resources.and_then(|it| it.subscribe) == Some(true),
+        completions: info.capabilities.completions.is_some(),
+        logging: info.capabilities.logging.is_some(),
+    };
     ServerIdentity {
         name: server.map(|server| shown(&server.name)),
         version: server.map(|server| shown(&server.version)),
         instructions: info.instructions.as_deref().map(crate::text::visible),
         protocol: shown(info.protocol_version.as_str()),
         tells_changes: tools.and_then(|tools| tools.list_changed) == Some(true),
+        capabilities,
     }
 }

@@ -4,6 +4,9 @@
 //! resources, completion, logging), which a backend may offer by saying so in its [`Features`]; what it
 //! does not offer, the gateway does not declare and answers with "method not found".
 
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -16,6 +19,7 @@ use super::outcome::{
     CallOutcome, Completion, ListedPrompt, ListedResource, Listing, PromptOutcome, ReadOutcome,
 };
 use super::tool::{ListedTool, ToolList};
+use crate::log_message::LogLevel;
 use crate::pool::ServerStatus;
 
 /// Whoever has the tools.
@@ -129,6 +133,30 @@ pub trait Backend: Send + Sync + 'static {
         false
     }
 
+    /// Subscribes a client to changes of a resource, which are then reported as [`Change::Resource`]. The
+    /// subscription ends when what is returned is dropped.
+    fn subscribe(
+        &self,
+        caller: &Caller,
+        uri: &str,
+    ) -> impl Future<Output = Result<WatchGuard, BackendError>> + Send {
+        let guard = if self.watches(caller, uri) {
+            Ok(WatchGuard::default())
+        } else {
+            Err(BackendError::UnknownResource(uri.to_owned()))
+        };
+        std::future::ready(guard)
+    }
+
+    /// A client wants log messages from this level on ([`CallContext::log`], [`logs`](Self::logs)). They are
+    /// filtered for each client; this only says what has to be produced.
+    fn set_log_level(&self, _caller: &Caller, _level: LogLevel) {}
+
+    /// Log messages that belong to no call, for clients of the legacy era; none if there are none.
+    fn logs(&self, _caller: &Caller) -> Option<broadcast::Receiver<BackendLog>> {
+        None
+    }
+
     /// Suggestions for what is being typed.
     fn complete(
         &self,
@@ -177,6 +205,36 @@ pub struct Features {
     pub completion: bool,
     /// Log messages of running calls ([`CallContext::log`]).
     pub logging: bool,
+}
+
+/// Keeps a subscription to a resource until it is dropped.
+#[derive(Default)]
+pub struct WatchGuard(Option<Box<dyn Any + Send + Sync>>);
+
+impl WatchGuard {
+    /// A guard that drops this value when it is dropped.
+    pub fn new(kept: impl Any + Send + Sync) -> Self {
+        Self(Some(Box::new(kept)))
+    }
+}
+
+impl fmt::Debug for WatchGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WatchGuard")
+            .field(&self.0.is_some())
+            .finish()
+    }
+}
+
+/// A log message that belongs to no call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BackendLog {
+    /// Its severity.
+    pub level: LogLevel,
+    /// Who wrote it.
+    pub logger: Option<String>,
+    /// The message.
+    pub data: Value,
 }
 
 /// Something is different from now on.
@@ -232,6 +290,8 @@ pub struct CompletionRequest {
     pub argument: String,
     /// What is there so far.
     pub value: String,
+    /// Arguments that are decided already.
+    pub known: BTreeMap<String, String>,
 }
 
 /// What an argument belongs to.
@@ -271,6 +331,14 @@ pub enum BackendError {
     /// The client would have to be able to answer such questions, and did not say that it is.
     #[error("the client does not offer {0}")]
     MissingCapability(InputKind),
+    /// The server behind the backend refused the request with an error of the protocol.
+    #[error("{message}")]
+    Refused {
+        /// The code of the error.
+        code: i32,
+        /// Its text.
+        message: String,
+    },
     /// The backend has nothing of the kind.
     #[error("not supported here")]
     Unsupported,

@@ -8,27 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::caller::Caller;
 use super::input::{Answer, AnswerAction, InputKind, InputRequest};
-
-/// How important a log message is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogLevel {
-    /// For those who look for a fault.
-    Debug,
-    /// The ordinary course of things.
-    Info,
-    /// Ordinary, but worth a look.
-    Notice,
-    /// Something may be wrong.
-    Warning,
-    /// Something is.
-    Error,
-    /// A part has failed.
-    Critical,
-    /// Somebody must act now.
-    Alert,
-    /// Nothing works.
-    Emergency,
-}
+pub use crate::log_message::LogLevel;
 
 /// Who is at the other end, as far as it has said so.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -68,6 +48,7 @@ pub struct CallContext {
     pub(super) client: Client,
     pub(super) cancel: Cancel,
     pub(super) trace: BTreeMap<String, String>,
+    pub(super) log_level: Option<LogLevel>,
     pub(super) events: mpsc::Sender<Event>,
 }
 
@@ -91,6 +72,11 @@ impl CallContext {
     /// of a request's metadata goes on to a server.
     pub fn trace(&self) -> &BTreeMap<String, String> {
         &self.trace
+    }
+
+    /// The least severe log messages that the client wants to see of this call; none if it wants none.
+    pub fn log_level(&self) -> Option<LogLevel> {
+        self.log_level
     }
 
     /// Tells how far the call is. It never waits: who reports faster than clients read is thinned out,

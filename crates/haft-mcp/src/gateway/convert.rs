@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CacheScope, CallToolResult, ClientCapabilities, CompletionInfo, ContentBlock, ErrorCode,
-    GetPromptResult, Icon, MetaObject, Prompt, PromptMessage as ProtocolMessage,
+    Annotations, CacheScope, CallToolResult, ClientCapabilities, CompletionInfo, ContentBlock,
+    ErrorCode, GetPromptResult, Icon, MetaObject, Prompt, PromptMessage as ProtocolMessage,
     ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role, Tool, ToolAnnotations,
 };
 use serde_json::{Map, Value, json};
@@ -109,11 +109,14 @@ pub(super) fn prompt(listed: ListedPrompt) -> Prompt {
     let arguments = listed.arguments.into_iter().map(|argument| {
         let mut converted =
             rmcp::model::PromptArgument::new(argument.name).with_required(argument.required);
+        converted.title = argument.title;
         converted.description = argument.description;
         converted
     });
     let mut prompt = Prompt::new(listed.name, listed.description, Some(arguments.collect()));
     prompt.title = listed.title;
+    prompt.icons = icons(listed.icons);
+    prompt.meta = listed.meta.map(MetaObject);
     prompt
 }
 
@@ -133,6 +136,7 @@ pub(super) fn prompt_result(outcome: PromptOutcome) -> GetPromptResult {
     );
     let mut result = GetPromptResult::new(messages.collect());
     result.description = outcome.description;
+    result.meta = outcome.meta.map(MetaObject);
     result
 }
 
@@ -141,6 +145,10 @@ pub(super) fn resource(listed: ListedResource) -> Resource {
     resource.title = listed.title;
     resource.description = listed.description;
     resource.mime_type = listed.mime_type;
+    resource.size = listed.size;
+    resource.annotations = annotations(listed.annotations);
+    resource.icons = icons(listed.icons);
+    resource.meta = listed.meta.map(MetaObject);
     resource
 }
 
@@ -149,22 +157,36 @@ pub(super) fn template(listed: ListedResource) -> ResourceTemplate {
     template.title = listed.title;
     template.description = listed.description;
     template.mime_type = listed.mime_type;
+    template.annotations = annotations(listed.annotations);
+    template.icons = icons(listed.icons);
+    template.meta = listed.meta.map(MetaObject);
     template
 }
 
-pub(super) fn read_result(outcome: ReadOutcome) -> Result<ReadResourceResult, ErrorData> {
-    let contents: Result<Vec<ResourceContents>, _> = outcome
-        .contents
-        .into_iter()
-        .map(serde_json::from_value)
-        .collect();
-    let contents = contents.map_err(|error| {
-        ErrorData::internal_error(format!("the resource is malformed: {error}"), None)
-    })?;
-    let mut result = ReadResourceResult::new(contents);
+/// Icons that do not fit the protocol are left out.
+fn icons(icons: Option<Value>) -> Option<Vec<Icon>> {
+    icons.and_then(|icons| serde_json::from_value(icons).ok())
+}
+
+/// Annotations that do not fit the protocol are left out.
+fn annotations(annotations: Option<Value>) -> Option<Annotations> {
+    annotations.and_then(|annotations| serde_json::from_value(annotations).ok())
+}
+
+/// Contents that do not fit the protocol become a text that says so: one of them costs only itself.
+fn contents(value: Value) -> ResourceContents {
+    let uri = value["uri"].as_str().unwrap_or_default().to_owned();
+    serde_json::from_value(value)
+        .unwrap_or_else(|_| ResourceContents::text("[unsupported resource contents]", uri))
+}
+
+pub(super) fn read_result(outcome: ReadOutcome) -> ReadResourceResult {
+    let all = outcome.contents.into_iter().map(contents);
+    let mut result = ReadResourceResult::new(all.collect());
     result.ttl_ms = Some(ttl(outcome.hints));
     result.cache_scope = Some(scope(outcome.hints));
-    Ok(result)
+    result.meta = outcome.meta.map(MetaObject);
+    result
 }
 
 pub(super) fn completion(mut completion: Completion) -> CompletionInfo {
@@ -238,6 +260,7 @@ pub(super) fn error(error: &BackendError, modern: bool) -> ErrorData {
         }
         BackendError::MissingCapability(_) => ErrorData::invalid_request(text, None),
         BackendError::Unsupported => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None),
+        BackendError::Refused { code, .. } => ErrorData::new(ErrorCode(*code), text, None),
         BackendError::Cancelled
         | BackendError::ServerUnavailable { .. }
         | BackendError::Failed(_) => ErrorData::internal_error(text, None),

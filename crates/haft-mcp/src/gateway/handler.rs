@@ -7,24 +7,26 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::join_all;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, ErrorCode,
     GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
     InitializeResult, InputResponses, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, Reference, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    ListResourcesResult, ListToolsResult, LoggingMessageNotificationParam, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
 use super::backend::{
     Backend, BackendError, CallRequest, Change, CompletionOf, CompletionRequest, PromptRequest,
-    ReadRequest,
+    ReadRequest, WatchGuard,
 };
 use super::caller::Caller;
 use super::context::LogLevel;
@@ -51,6 +53,8 @@ pub(super) struct Handler<B> {
     gateway: Gateway<B>,
     caller: Caller,
     log_level: Mutex<LogLevel>,
+    /// Passes on log messages that belong to no call, once the client has set a level.
+    logs: Mutex<Option<AbortOnDrop>>,
     watched: Watched,
     /// Opened before the client is told that it is heard, so that no change falls between.
     opened: Mutex<Vec<broadcast::Receiver<Change>>>,
@@ -71,6 +75,7 @@ impl<B: Backend> Handler<B> {
             gateway,
             caller,
             log_level: Mutex::new(LogLevel::Info),
+            logs: Mutex::default(),
             watched: Watched::default(),
             opened: Mutex::default(),
             watch: Mutex::default(),
@@ -100,6 +105,42 @@ impl<B: Backend> Handler<B> {
         opened.or_else(|| self.backend().changes())
     }
 
+    /// Subscribes a modern client to the resources that it listens to. What it may not subscribe to was
+    /// not acknowledged; a server that fails now is subscribed to by none.
+    async fn watch_all(&self, uris: Vec<String>) -> Vec<WatchGuard> {
+        let subscribed = uris.iter().take(WATCHED).map(|uri| async move {
+            let subscribed = self.backend().subscribe(&self.caller, uri).await;
+            subscribed
+                .inspect_err(|error| tracing::debug!(%error, "failed to subscribe to a resource"))
+                .ok()
+        });
+        let guards = join_all(subscribed).await;
+        guards.into_iter().flatten().collect()
+    }
+
+    /// Passes log messages that belong to no call on to a client that has set this level.
+    fn pass_on_logs(&self, peer: Peer<RoleServer>, least: LogLevel) {
+        let Some(mut logs) = self.backend().logs(&self.caller) else {
+            return;
+        };
+        let task = tokio::spawn(async move {
+            loop {
+                let log = match logs.recv().await {
+                    Ok(log) if log.level >= least => log,
+                    Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => continue,
+                    Err(broadcast::error::RecvError::Closed) => return,
+                };
+                let level = line::protocol_level(log.level);
+                let mut message = LoggingMessageNotificationParam::new(level, log.data);
+                message.logger = log.logger;
+                if peer.notify_logging_message(message).await.is_err() {
+                    return;
+                }
+            }
+        });
+        *lock(&self.logs) = Some(AbortOnDrop(task.abort_handle()));
+    }
+
     /// Runs a request through its rounds.
     async fn run(
         &self,
@@ -118,6 +159,7 @@ impl<B: Backend> Handler<B> {
                 caller: self.caller.clone(),
                 client,
                 trace,
+                log_level: line.log_level(),
             },
             label,
             bound,
@@ -343,8 +385,17 @@ impl<B: Backend> ServerHandler for Handler<B> {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         if let Some(changes) = self.changes() {
+            let uris = context.accepted().resource_subscriptions.clone();
             let watch = Watch::new(self.gateway.clone(), self.caller.clone(), changes);
-            watch.tell_listener(context).await;
+            let subscribed = async {
+                let _guards = self.watch_all(uris.unwrap_or_default()).await;
+                std::future::pending::<()>().await;
+            };
+            // A server that is slow to subscribe delays no notices of the others.
+            tokio::select! {
+                () = watch.tell_listener(context) => {}
+                () = subscribed => {}
+            }
         }
         Ok(())
     }
@@ -458,7 +509,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         });
         match self.run(context, work, None, bound, input).await? {
             Round::Complete(Finished::Read(outcome)) => {
-                let mut result = convert::read_result(outcome)?;
+                let mut result = convert::read_result(outcome);
                 if !modern {
                     (result.ttl_ms, result.cache_scope) = (None, None);
                 }
@@ -478,17 +529,14 @@ impl<B: Backend> ServerHandler for Handler<B> {
         if !self.backend().features().resources {
             return Err(unsupported());
         }
-        if !self.backend().watches(&self.caller, &request.uri) {
-            let error = BackendError::UnknownResource(request.uri);
-            return Err(convert::error(&error, false));
-        }
-        let mut watched = lock(&self.watched);
-        if watched.len() >= WATCHED {
+        if lock(&self.watched).len() >= WATCHED {
             let text =
                 format!("more than {WATCHED} resources are watched: unsubscribe from some first");
             return Err(ErrorData::invalid_request(text, None));
         }
-        watched.insert(request.uri);
+        let guard = self.backend().subscribe(&self.caller, &request.uri).await;
+        let guard = guard.map_err(|error| convert::error(&error, false))?;
+        lock(&self.watched).insert(request.uri, guard);
         Ok(())
     }
 
@@ -517,10 +565,13 @@ impl<B: Backend> ServerHandler for Handler<B> {
             Reference::Resource(resource) => CompletionOf::Resource(resource.uri),
             _ => return Err(ErrorData::invalid_params("unknown kind of `ref`", None)),
         };
+        let known = request.context.and_then(|it| it.arguments);
+        let known = known.unwrap_or_default();
         let request = CompletionRequest {
             of,
             argument: request.argument.name,
             value: request.argument.value,
+            known: known.into_iter().collect(),
         };
         let modern = line::is_modern(&context);
         let completion = self.backend().complete(request, &self.caller).await;
@@ -537,7 +588,10 @@ impl<B: Backend> ServerHandler for Handler<B> {
             let method = "logging/setLevel";
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
         }
-        *lock(&self.log_level) = line::level(request.level);
+        let level = line::level(request.level);
+        *lock(&self.log_level) = level;
+        self.backend().set_log_level(&self.caller, level);
+        self.pass_on_logs(context.peer, level);
         Ok(())
     }
 }

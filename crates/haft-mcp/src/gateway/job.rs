@@ -13,6 +13,7 @@ use super::caller::Caller;
 use super::context::{CallContext, Client, Event};
 use super::input::{Input, Reply};
 use super::outcome::{CallOutcome, PromptOutcome, ReadOutcome};
+use crate::log_message::LogLevel;
 
 /// How long work that nobody wants any more may take to come to an end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -75,6 +76,7 @@ pub(super) struct ForWhom {
     pub(super) caller: Caller,
     pub(super) client: Client,
     pub(super) trace: BTreeMap<String, String>,
+    pub(super) log_level: Option<LogLevel>,
 }
 
 /// Work under way. Dropped before its end, it is told to stop, and stopped if it does not hear.
@@ -102,6 +104,7 @@ impl Job {
             client: whom.client,
             cancel: cancel.clone(),
             trace: whom.trace,
+            log_level: whom.log_level,
             events: sender,
         };
         Self {

@@ -99,6 +99,11 @@ impl Line {
         (line, client, trace)
     }
 
+    /// The least severe log messages that the client wants.
+    pub(super) fn log_level(&self) -> Option<LogLevel> {
+        self.log_level
+    }
+
     /// Given when the client does not want the answer any more.
     pub(super) async fn cancelled(&self) {
         self.context.ct.cancelled().await;
@@ -215,7 +220,7 @@ pub(super) fn level(level: LoggingLevel) -> LogLevel {
     }
 }
 
-fn protocol_level(level: LogLevel) -> LoggingLevel {
+pub(super) fn protocol_level(level: LogLevel) -> LoggingLevel {
     match level {
         LogLevel::Debug => LoggingLevel::Debug,
         LogLevel::Info => LoggingLevel::Info,

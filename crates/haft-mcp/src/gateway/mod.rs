@@ -43,8 +43,8 @@ mod watch;
 
 pub use access::{Access, AccessRule, CallerFilter};
 pub use backend::{
-    Backend, BackendError, CallRequest, Change, CompletionOf, CompletionRequest, Features,
-    Identity, PromptRequest, ReadRequest,
+    Backend, BackendError, BackendLog, CallRequest, Change, CompletionOf, CompletionRequest,
+    Features, Identity, PromptRequest, ReadRequest, WatchGuard,
 };
 pub use caller::Caller;
 pub use context::{AskError, CallContext, Client, Confirmation, LogLevel};

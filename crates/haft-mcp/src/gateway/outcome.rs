@@ -60,6 +60,12 @@ pub struct ListedPrompt {
     pub description: Option<String>,
     /// What it takes.
     pub arguments: Vec<PromptArgument>,
+    /// The label of the server that it belongs to, if it belongs to one.
+    pub server: Option<String>,
+    /// Icons in the words of the protocol.
+    pub icons: Option<Value>,
+    /// The server's `_meta`.
+    pub meta: Option<Map<String, Value>>,
 }
 
 /// A text that a prompt takes.
@@ -67,6 +73,8 @@ pub struct ListedPrompt {
 pub struct PromptArgument {
     /// Its name.
     pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
     /// What it means.
     pub description: Option<String>,
     /// Whether it must be there.
@@ -80,6 +88,8 @@ pub struct PromptOutcome {
     pub description: Option<String>,
     /// The messages.
     pub messages: Vec<PromptMessage>,
+    /// The server's `_meta`.
+    pub meta: Option<Map<String, Value>>,
 }
 
 /// One message of a prompt.
@@ -104,6 +114,16 @@ pub struct ListedResource {
     pub description: Option<String>,
     /// Of which type.
     pub mime_type: Option<String>,
+    /// The label of the server that it belongs to, if it belongs to one.
+    pub server: Option<String>,
+    /// Its size in bytes, if it is known.
+    pub size: Option<u64>,
+    /// `audience`, `priority` and `lastModified` in the words of the protocol.
+    pub annotations: Option<Value>,
+    /// Icons in the words of the protocol.
+    pub icons: Option<Value>,
+    /// The server's `_meta`.
+    pub meta: Option<Map<String, Value>>,
 }
 
 /// A resource that was read.
@@ -113,6 +133,8 @@ pub struct ReadOutcome {
     pub contents: Vec<Value>,
     /// How long, and by whom, they may be kept.
     pub hints: CacheHints,
+    /// The server's `_meta`.
+    pub meta: Option<Map<String, Value>>,
 }
 
 /// A list of what is not tools.

@@ -1,6 +1,6 @@
 //! Telling clients that something has changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::{Peer, RoleServer, SubscriptionContext, SubscriptionSendError};
 use tokio::sync::broadcast;
 
-use super::backend::{Backend, Change};
+use super::backend::{Backend, Change, WatchGuard};
 use super::caller::Caller;
 use super::gateway::Gateway;
 use super::tool::ListedTool;
@@ -18,7 +18,7 @@ use super::tool::ListedTool;
 const GATHER: Duration = Duration::from_millis(250);
 
 /// The resources that a legacy client watches.
-pub(super) type Watched = Arc<Mutex<BTreeSet<String>>>;
+pub(super) type Watched = Arc<Mutex<BTreeMap<String, WatchGuard>>>;
 
 /// The changes that a client of this gateway can notice.
 pub(super) struct Watch<B> {
@@ -150,7 +150,12 @@ fn mark(tools: &[Arc<ListedTool>]) -> u64 {
 
 fn is_watched(watched: &Watched, uri: &str) -> bool {
     let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
-    watched.contains(uri)
+    // Servers may report a part of the resource that was subscribed to.
+    let is_part = |of: &String| {
+        uri.strip_prefix(of.as_str())
+            .is_some_and(|it| it.starts_with('/'))
+    };
+    watched.contains_key(uri) || watched.keys().any(is_part)
 }
 
 fn gather(

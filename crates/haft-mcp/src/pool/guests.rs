@@ -127,6 +127,7 @@ fn server_of(guest: &Guest, options: &ConnectOptions) -> Arc<Server> {
         pins: None,
         changes: broadcast::channel(1).0,
         tenant: None,
+        events: broadcast::channel(1).0,
     })
 }
 

@@ -32,7 +32,7 @@ pub use self::object::McpTool;
 pub use self::offering::Offering;
 pub use self::record::{CallLog, CallRecord};
 use self::server::Parts;
-pub use self::server::{Server, State};
+pub use self::server::{ResourceSubscription, Server, ServerResources, State};
 pub use self::status::{ServerState, ServerStatus};
 use self::tenants::TenantServers;
 pub use self::tools::{HeldTool, ServerTools};
@@ -40,9 +40,13 @@ use crate::connection::ConnectOptions;
 use crate::custom::McpTransport;
 use crate::pins::PinFile;
 use crate::settings::{ServerSettings, TransportSettings};
+use crate::traffic::ServerEvent;
 
 /// How many changes may wait for somebody who listens. Who lags behind is told that he did.
 const WAITING_CHANGES: usize = 64;
+
+/// How many events of all servers may be pending for a listener.
+const PENDING_EVENTS: usize = 1_024;
 
 /// How long all servers together may take to stop.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -76,6 +80,16 @@ struct Inner {
     guests: Guests,
     tenants: TenantServers,
     changes: broadcast::Sender<Arc<str>>,
+    events: broadcast::Sender<PoolEvent>,
+}
+
+/// What a server of a pool reported about its prompts, its resources or its log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PoolEvent {
+    /// The label of the server.
+    pub server: Arc<str>,
+    /// What it reported.
+    pub event: ServerEvent,
 }
 
 /// A pool that is being set up.
@@ -119,6 +133,7 @@ impl PoolBuilder {
             guests: Guests::default(),
             tenants: TenantServers::default(),
             changes: broadcast::channel(WAITING_CHANGES).0,
+            events: broadcast::channel(PENDING_EVENTS).0,
         }))
     }
 }
@@ -162,6 +177,7 @@ impl Pool {
             pins: self.0.pins.clone(),
             changes: self.0.changes.clone(),
             tenant: None,
+            events: self.0.events.clone(),
         });
         servers.push(Arc::clone(&server));
         Ok(server)
@@ -244,6 +260,11 @@ impl Pool {
     /// The labels of servers whose tools changed, from now on.
     pub fn changes(&self) -> broadcast::Receiver<Arc<str>> {
         self.0.changes.subscribe()
+    }
+
+    /// Changes of prompts and resources and the log messages of all servers, from now on.
+    pub fn events(&self) -> broadcast::Receiver<PoolEvent> {
+        self.0.events.subscribe()
     }
 
     /// What was accepted of each server's tools; none without a data folder.

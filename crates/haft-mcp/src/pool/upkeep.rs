@@ -3,8 +3,12 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
 use super::server::Server;
 use crate::connection::Connection;
+use crate::traffic::ServerEvent;
 
 /// Notices that come within this count as one.
 const COALESCED: Duration = Duration::from_millis(250);
@@ -16,6 +20,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(super) fn watch(server: &Arc<Server>, connection: &Arc<Connection>) {
     let changes = connection.changes();
     tokio::spawn(hear_changes(Arc::downgrade(server), changes));
+    tokio::spawn(pass_on_events(Arc::downgrade(server), connection.events()));
     if let Some(idle) = server.settings().idle_shutdown {
         let connection = Arc::downgrade(connection);
         tokio::spawn(rest(Arc::downgrade(server), connection, idle));
@@ -33,6 +38,29 @@ async fn hear_changes(server: Weak<Server>, mut changes: crate::connection::Chan
         if let Err(error) = server.refresh().await {
             tracing::warn!(server = %server.label(), %error, "changed tools cannot be read, those known from before stay");
         }
+    }
+}
+
+/// Reports what a server says about its prompts, resources and log.
+async fn pass_on_events(server: Weak<Server>, mut events: broadcast::Receiver<ServerEvent>) {
+    loop {
+        let missed = match events.recv().await {
+            Ok(event) => {
+                let Some(server) = server.upgrade() else {
+                    return;
+                };
+                server.reported(event);
+                continue;
+            }
+            Err(RecvError::Lagged(missed)) => missed,
+            Err(RecvError::Closed) => return,
+        };
+        let Some(server) = server.upgrade() else {
+            return;
+        };
+        tracing::warn!(server = %server.label(), missed, "the server sends notices faster than they are read");
+        server.reported(ServerEvent::PromptsChanged);
+        server.reported(ServerEvent::ResourcesChanged);
     }
 }
 

@@ -80,12 +80,28 @@ fn plainly(plain: Value) -> Result<ServerResult, ErrorData> {
 }
 
 fn plain_capabilities(result: &Value) -> Value {
-    match result.pointer("/capabilities/tools") {
-        Some(tools) => {
-            json!({"tools": {"listChanged": tools.get("listChanged") == Some(&Value::Bool(true))}})
+    let mut plain = serde_json::Map::new();
+    for (name, flags) in [
+        ("tools", &["listChanged"][..]),
+        ("prompts", &["listChanged"]),
+        ("resources", &["listChanged", "subscribe"]),
+        ("completions", &[]),
+        ("logging", &[]),
+    ] {
+        let Some(declared) = result["capabilities"].get(name) else {
+            continue;
+        };
+        // Of the others, what is not an object is not a declaration; servers with tools write odd things.
+        if name != "tools" && !declared.is_object() {
+            continue;
         }
-        None => json!({}),
+        let is_set = |flag: &&str| declared.get(*flag) == Some(&Value::Bool(true));
+        let flags = flags.iter().filter(|flag| is_set(flag));
+        let flags: serde_json::Map<_, _> =
+            flags.map(|flag| ((*flag).into(), true.into())).collect();
+        plain.insert(name.into(), flags.into());
     }
+    plain.into()
 }
 
 pub(super) fn refusal(error: &Value) -> ErrorData {

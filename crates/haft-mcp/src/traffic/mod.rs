@@ -19,16 +19,34 @@ use rmcp::model::{
     GetMeta, ListToolsResult, NumberOrString, RequestId, ServerJsonRpcMessage, ServerResult,
 };
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use self::answers::{discovered, initialized, mirrored, refusal};
 use crate::error::{Cause, Phase};
 use crate::line::IdScanner;
+use crate::log_message::LogMessage;
 use crate::text::visible;
 
 /// What `elicitation/create` is called on its way through rmcp, which would otherwise insist on reading
 /// the form itself.
 pub(crate) const QUESTION: &str = "haft/question";
+
+/// How many events may be pending for a listener. A listener that falls behind learns that it did.
+const PENDING_EVENTS: usize = 256;
+
+/// What a server reports without being asked, beside progress and changes of its tools.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ServerEvent {
+    /// The list of prompts has changed.
+    PromptsChanged,
+    /// The list of resources or of resource templates has changed.
+    ResourcesChanged,
+    /// The resource at this URI has changed.
+    ResourceUpdated(String),
+    /// A log message.
+    Log(LogMessage),
+}
 
 /// What a request asks for, as far as that makes a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +54,7 @@ enum Method {
     Discover,
     Initialize,
     List,
+    /// A call, or any other request whose result is read as the server wrote it.
     Call,
     /// Its answer comes at the end, if ever.
     Listen,
@@ -80,6 +99,7 @@ impl Default for Request {
 pub(crate) struct Traffic {
     requests: Mutex<HashMap<RequestId, Request>>,
     changes: watch::Sender<u64>,
+    events: broadcast::Sender<ServerEvent>,
     is_modern: AtomicBool,
     is_initializing: AtomicBool,
     /// Whether rmcp has to see the schemas of listed tools, to mirror arguments as headers.
@@ -91,6 +111,7 @@ impl Traffic {
         Arc::new(Self {
             requests: Mutex::default(),
             changes: watch::Sender::new(0),
+            events: broadcast::Sender::new(PENDING_EVENTS),
             is_modern: AtomicBool::new(false),
             is_initializing: AtomicBool::new(false),
             mirrors,
@@ -126,6 +147,23 @@ impl Traffic {
             .send_modify(|count| *count = count.wrapping_add(1));
     }
 
+    /// What the server reports about prompts, resources and its log, from now on.
+    pub(crate) fn events(&self) -> broadcast::Receiver<ServerEvent> {
+        self.events.subscribe()
+    }
+
+    /// Passes an event on to those who listen; without listeners it is dropped.
+    pub(crate) fn publish(&self, event: ServerEvent) {
+        let _ = self.events.send(event);
+    }
+
+    /// Whether a call or the like is in flight.
+    fn has_requests(&self) -> bool {
+        let requests = self.requests();
+        let mut requests = requests.values();
+        requests.any(|request| request.method == Method::Call && !request.is_answered)
+    }
+
     /// Notes what is about to be sent.
     pub(crate) fn outbound(&self, message: &ClientJsonRpcMessage) {
         match message {
@@ -137,7 +175,16 @@ impl Traffic {
                     // A task is polled in the place of the call that it answers.
                     ClientRequest::CallToolRequest(_)
                     | ClientRequest::GetTaskRequest(_)
-                    | ClientRequest::UpdateTaskRequest(_) => Method::Call,
+                    | ClientRequest::UpdateTaskRequest(_)
+                    | ClientRequest::CompleteRequest(_)
+                    | ClientRequest::GetPromptRequest(_)
+                    | ClientRequest::ListPromptsRequest(_)
+                    | ClientRequest::ListResourcesRequest(_)
+                    | ClientRequest::ListResourceTemplatesRequest(_)
+                    | ClientRequest::ReadResourceRequest(_)
+                    | ClientRequest::SetLevelRequest(_)
+                    | ClientRequest::SubscribeRequest(_)
+                    | ClientRequest::UnsubscribeRequest(_) => Method::Call,
                     ClientRequest::SubscriptionsListenRequest(_) => Method::Listen,
                     _ => Method::Other,
                 };
@@ -368,6 +415,25 @@ impl Traffic {
             }
             "notifications/tools/list_changed" => {
                 self.note_change();
+                None
+            }
+            "notifications/prompts/list_changed" => {
+                self.publish(ServerEvent::PromptsChanged);
+                None
+            }
+            "notifications/resources/list_changed" => {
+                self.publish(ServerEvent::ResourcesChanged);
+                None
+            }
+            "notifications/resources/updated" => {
+                let uri = message.get("params")?.get("uri")?.as_str()?;
+                self.publish(ServerEvent::ResourceUpdated(uri.to_owned()));
+                None
+            }
+            "notifications/message" => {
+                let mut message = LogMessage::from_params(message.get("params")?)?;
+                message.is_during_request = self.has_requests();
+                self.publish(ServerEvent::Log(message));
                 None
             }
             // The only ones that rmcp needs.

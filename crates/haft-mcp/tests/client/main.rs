@@ -17,6 +17,9 @@ mod kit;
 mod lists;
 mod logs;
 mod oauth;
+#[path = "../fake/offers.rs"]
+#[allow(unreachable_pub)]
+mod offers;
 mod opening;
 mod outputs;
 mod processes;

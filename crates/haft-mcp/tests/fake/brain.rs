@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::asking::rounds;
+use super::offers::Offers;
 use super::tasks::Tasks;
 use super::words::{answer, first_line, malformed, mirrors, refuse, say, text, tool};
 
@@ -21,6 +22,7 @@ pub const LEGACY: &str = "2025-11-25";
 pub struct Brain {
     words: Arc<HashSet<String>>,
     state: Arc<Mutex<State>>,
+    offers: Arc<Mutex<Offers>>,
 }
 
 #[derive(Default)]
@@ -30,6 +32,8 @@ struct State {
     registered: usize,
     cancelled: Vec<Value>,
     listening: Vec<Value>,
+    /// What each listener wants to be notified of.
+    filters: Vec<Value>,
     pages: usize,
     refused_cursor: bool,
     calls: usize,
@@ -44,6 +48,7 @@ impl Brain {
         Self {
             words: Arc::new(words.into_iter().map(Into::into).collect()),
             state: Arc::default(),
+            offers: Arc::default(),
         }
     }
 
@@ -89,6 +94,7 @@ impl Brain {
             "tools/call" => self.call(&id, params, sink),
             "subscriptions/listen" => {
                 self.state().listening.push(id.clone());
+                self.state().filters.push(params["notifications"].clone());
                 let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
                 let params = json!({"_meta": meta, "notifications": params["notifications"]});
                 say(
@@ -103,6 +109,7 @@ impl Brain {
             }
             "" => self.state().replies.push(message.clone()),
             "notifications/initialized" => self.register_late(sink),
+            _ if self.offer(method, &id, params, sink) => {}
             _ if id.is_null() => {}
             _ => refuse(sink, &id, -32601, "no such method"),
         }
@@ -115,7 +122,21 @@ impl Brain {
         if self.has("odd-capabilities") {
             return json!({"tools": {"listChanged": true}, "logging": "yes", "prompts": 3});
         }
+        if self.has("offers") {
+            return Self::offered_capabilities();
+        }
         json!({"tools": {"listChanged": true}})
+    }
+
+    /// The listeners of the modern era and what each wants to be notified of.
+    pub fn listeners(&self) -> Vec<(Value, Value)> {
+        let state = self.state();
+        let listening = state.listening.iter().cloned();
+        listening.zip(state.filters.iter().cloned()).collect()
+    }
+
+    pub fn offers(&self) -> std::sync::MutexGuard<'_, Offers> {
+        self.offers.lock().unwrap()
     }
 
     fn discover(&self, id: &Value, sink: &Sink) {
@@ -276,6 +297,7 @@ impl Brain {
         ];
         let extra = self.state().extra_tools;
         own.into_iter()
+            .chain(self.offer_tools().iter().copied())
             .map(str::to_owned)
             .chain((0..extra).map(|index| format!("extra_{index}")))
             .collect()
@@ -358,6 +380,9 @@ impl Brain {
     #[allow(clippy::too_many_lines, reason = "one arm per tool")]
     fn call(&self, id: &Value, params: &Value, sink: &Sink) {
         self.state().calls += 1;
+        if self.call_offer(id, params, sink) {
+            return;
+        }
         let arguments = &params["arguments"];
         let number = |key: &str| arguments[key].as_u64().unwrap_or(0);
         match params["name"].as_str().unwrap_or_default() {

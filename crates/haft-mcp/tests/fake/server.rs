@@ -9,6 +9,7 @@
 
 mod asking;
 mod brain;
+mod offers;
 mod tasks;
 mod words;
 

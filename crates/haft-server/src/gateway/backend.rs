@@ -9,15 +9,20 @@ use haft_catalog::Catalog;
 use haft_core::{Owner, OwnersTool, ToolKind, ToolObject};
 use haft_engine::LoopOptions;
 use haft_mcp::gateway::{
-    Access, Backend, BackendError, CacheHints, CallContext, CallOutcome, CallRequest, Caller,
-    Change, Identity, ListedTool, Reply, ToolList,
+    Access, Backend, BackendError, BackendLog, CacheHints, CallContext, CallOutcome, CallRequest,
+    Caller, Change, Completion, CompletionRequest, Features, Identity, ListedPrompt,
+    ListedResource, ListedTool, Listing, LogLevel, PromptOutcome, PromptRequest, ReadOutcome,
+    ReadRequest, Reply, ToolList, WatchGuard,
 };
 use haft_mcp::{Pool, Server, ServerStatus, ServerTools};
 use tokio::sync::broadcast;
 
 use super::entry::{Entry, Target, native_entry, server_entries};
+use super::events::{self, AbortOnDrop};
+use super::links::Links;
 use super::lists::{Listed, Offer, Offers};
 use super::monitor::CallMonitor;
+use super::server_logs::ServerLogs;
 use super::{ServerFilter, native, remote};
 
 /// How long the first lists of a process wait for servers of which nothing is known yet, so that quick
@@ -58,6 +63,9 @@ pub struct CatalogBackend {
     changes: broadcast::Sender<Change>,
     /// The entries of each server's last list, by the address of the server: each tenant may have its own.
     made: Mutex<HashMap<usize, Made>>,
+    pub(super) links: Links,
+    pub(super) logs: Arc<ServerLogs>,
+    _events: AbortOnDrop,
     offers: Offers,
 }
 
@@ -80,6 +88,8 @@ impl CatalogBackend {
         let changes = broadcast::channel(WAITING_CHANGES).0;
         let selected = servers.clone();
         tokio::spawn(pass_on(pool.changes(), changes.clone(), selected));
+        let logs = ServerLogs::new(sight == Sight::Operator);
+        let events = events::pass_on(pool.clone(), servers.clone(), changes.clone(), &logs);
         Self {
             catalog,
             pool,
@@ -91,6 +101,9 @@ impl CatalogBackend {
             instructions: None,
             monitor: CallMonitor::default(),
             changes,
+            links: Links::default(),
+            logs,
+            _events: events,
             made: Mutex::default(),
             offers: Offers::default(),
         }
@@ -107,6 +120,21 @@ impl CatalogBackend {
             }
         }
         servers
+    }
+
+    /// The servers that this gateway uses for any caller, in the order of the pool.
+    pub(super) fn all_selected(&self) -> Vec<Arc<Server>> {
+        let mut servers = self.pool.servers();
+        servers.retain(|server| self.servers.admits(server.label().as_str()));
+        servers
+    }
+
+    /// How long, and by whom, what haft itself knows may be kept.
+    pub(super) fn own_hints(&self) -> CacheHints {
+        CacheHints {
+            ttl: OWN_TTL,
+            public: self.sight == Sight::Operator,
+        }
     }
 
     fn admits_server(&self, caller: &Caller, label: &str) -> bool {
@@ -304,7 +332,15 @@ impl Backend for CatalogBackend {
                 native::call(&self.catalog, tool, request, context, &self.limits).await
             }
             Target::Remote(server, tool) => {
-                remote::call(&server, &tool, request, context, &active).await
+                let logged = self.logs.enter(&server, &context);
+                let caller = context.caller().clone();
+                let on_log = logged.on_log();
+                let call = remote::call(&server, &tool, request, context, &active, on_log);
+                let mut outcome = Box::pin(call).await;
+                if let Ok(outcome) = &mut outcome {
+                    self.note_links(&caller, &server, outcome.content.iter_mut());
+                }
+                outcome
             }
         };
         active.ended(&outcome);
@@ -313,6 +349,75 @@ impl Backend for CatalogBackend {
 
     fn call_rejected(&self, caller: &Caller, name: &str, reason: &'static str) {
         self.monitor.rejected(caller.id(), name, reason);
+    }
+
+    fn features(&self) -> Features {
+        Features {
+            prompts: true,
+            resources: true,
+            completion: true,
+            logging: true,
+        }
+    }
+
+    async fn prompts(&self, caller: &Caller) -> Result<Listing<ListedPrompt>, BackendError> {
+        Ok(self.list_prompts(caller).await)
+    }
+
+    async fn prompt(
+        &self,
+        request: PromptRequest,
+        context: CallContext,
+    ) -> Result<Reply<PromptOutcome>, BackendError> {
+        let outcome = Box::pin(self.get_prompt(request, context)).await;
+        outcome.map(Reply::Complete)
+    }
+
+    async fn resources(&self, caller: &Caller) -> Result<Listing<ListedResource>, BackendError> {
+        Ok(self.list_resources(caller).await)
+    }
+
+    async fn resource_templates(
+        &self,
+        caller: &Caller,
+    ) -> Result<Listing<ListedResource>, BackendError> {
+        Ok(self.list_templates(caller).await)
+    }
+
+    async fn read(
+        &self,
+        request: ReadRequest,
+        context: CallContext,
+    ) -> Result<Reply<ReadOutcome>, BackendError> {
+        let outcome = Box::pin(self.read_resource(request, context)).await;
+        outcome.map(Reply::Complete)
+    }
+
+    fn watches(&self, caller: &Caller, uri: &str) -> bool {
+        self.can_watch(caller, uri)
+    }
+
+    async fn subscribe(&self, caller: &Caller, uri: &str) -> Result<WatchGuard, BackendError> {
+        self.watch_resource(caller, uri).await
+    }
+
+    async fn complete(
+        &self,
+        request: CompletionRequest,
+        caller: &Caller,
+    ) -> Result<Completion, BackendError> {
+        self.complete_argument(request, caller).await
+    }
+
+    fn set_log_level(&self, caller: &Caller, level: LogLevel) {
+        let level = self.logs.want(level);
+        for server in self.selected(caller) {
+            server.set_log_level(level);
+        }
+    }
+
+    fn logs(&self, _caller: &Caller) -> Option<broadcast::Receiver<BackendLog>> {
+        self.logs.others()
     }
 
     fn servers(&self, caller: &Caller) -> Vec<ServerStatus> {

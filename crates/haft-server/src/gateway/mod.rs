@@ -8,14 +8,19 @@
 mod backend;
 mod endpoints;
 mod entry;
+mod events;
 mod filter;
 mod journal;
+mod links;
 mod lists;
 mod monitor;
 mod mounted;
 mod native;
+mod offers;
 mod passing;
 mod remote;
+mod server_logs;
+mod uri_template;
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft_mcp::gateway::{BackendError, CallContext, CallOutcome, CallRequest, Confirmation};
-use haft_mcp::{Asker, CallOptions, Cause, Server, ToolDef, ToolOutcome, TraceContext};
+use haft_mcp::{Asker, CallOptions, Cause, OnLog, Server, ToolDef, ToolOutcome, TraceContext};
 use serde_json::Value;
 
 use super::monitor::ActiveCall;
@@ -16,6 +16,7 @@ pub(super) async fn call(
     request: CallRequest,
     context: CallContext,
     active: &ActiveCall,
+    on_log: OnLog,
 ) -> Result<CallOutcome, BackendError> {
     if server.needs_approval(tool) {
         let arguments = Value::Object(request.arguments.clone());
@@ -48,6 +49,8 @@ pub(super) async fn call(
         on_progress: Some(&mut tell),
         trace: trace_of(&context, active),
         asker: Some(Arc::clone(&asker) as Arc<dyn Asker>),
+        log_level: context.log_level(),
+        on_log: Some(on_log),
         ..CallOptions::default()
     };
     match server.call(&tool.name, request.arguments, options).await {
@@ -83,9 +86,18 @@ fn with_unasked(mut outcome: CallOutcome, unasked: Option<String>) -> CallOutcom
 
 /// The trace for the server: the span of this call where it is recorded, else that of the client.
 fn trace_of(context: &CallContext, active: &ActiveCall) -> TraceContext {
+    let trace = client_trace(context);
+    TraceContext {
+        parent: active.traceparent().or(trace.parent),
+        ..trace
+    }
+}
+
+/// The trace of the client.
+pub(super) fn client_trace(context: &CallContext) -> TraceContext {
     let said = |key: &str| context.trace().get(key).cloned();
     TraceContext {
-        parent: active.traceparent().or_else(|| said("traceparent")),
+        parent: said("traceparent"),
         state: said("tracestate"),
         baggage: said("baggage"),
     }

@@ -69,7 +69,7 @@ impl Server {
 }
 
 /// The options for one more attempt, with the same listeners.
-fn again<'a>(options: &'a mut CallOptions<'_>) -> CallOptions<'a> {
+pub(super) fn again<'a>(options: &'a mut CallOptions<'_>) -> CallOptions<'a> {
     CallOptions {
         cancel: options.cancel.clone(),
         on_progress: match &mut options.on_progress {
@@ -81,14 +81,16 @@ fn again<'a>(options: &'a mut CallOptions<'_>) -> CallOptions<'a> {
         call_timeout: options.call_timeout,
         output_schema: options.output_schema.clone(),
         asker: options.asker.clone(),
+        log_level: options.log_level,
+        on_log: options.on_log.clone(),
     }
 }
 
 /// Counts a call while it lasts.
-struct Using<'a>(&'a Server);
+pub(super) struct Using<'a>(&'a Server);
 
 impl<'a> Using<'a> {
-    fn new(server: &'a Server) -> Self {
+    pub(super) fn new(server: &'a Server) -> Self {
         server.calls.fetch_add(1, Ordering::AcqRel);
         Self(server)
     }

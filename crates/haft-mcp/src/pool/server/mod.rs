@@ -2,9 +2,11 @@
 
 mod call;
 mod list;
+mod offers;
 mod refresh;
 mod settle;
 mod tenant;
+mod subscriptions;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -15,10 +17,13 @@ use haft_core::Cancel;
 use tokio::sync::{Mutex as AsyncMutex, broadcast, watch};
 use tokio::time::Instant;
 
+use self::offers::Offers;
+pub use self::offers::ServerResources;
+pub use self::subscriptions::ResourceSubscription;
 use super::attempts::{Advice, Attempts, Failure};
 use super::memory::Memory;
 use super::tools::ServerTools;
-use super::upkeep;
+use super::{PoolEvent, upkeep};
 use crate::connection::{ConnectOptions, Connection};
 use crate::error::{Cause, Era, McpError, Phase, TransportKind};
 use crate::names::Label;
@@ -59,6 +64,7 @@ pub(super) struct Parts {
     pub(super) changes: broadcast::Sender<Arc<str>>,
     /// The tenant whose credentials are used, where it has its own.
     pub(super) tenant: Option<tenant::Tenant>,
+    pub(super) events: broadcast::Sender<PoolEvent>,
 }
 
 /// One server of a pool.
@@ -88,6 +94,8 @@ pub struct Server {
     registering_until: Mutex<Option<Instant>>,
     /// The changed and new tools that were logged, so that each is logged once.
     logged_changes: Mutex<Vec<(String, Standing)>>,
+    /// Prompts, resources, subscriptions and the log level.
+    offers: Offers,
     use_: Mutex<Use>,
     calls: AtomicUsize,
     connections: AtomicU64,
@@ -156,6 +164,7 @@ impl Server {
             era: Mutex::new(remembered.era),
             registering_until: Mutex::new(None),
             logged_changes: Mutex::default(),
+            offers: Offers::default(),
             use_: Mutex::new(Use {
                 last: Instant::now(),
             }),
@@ -278,6 +287,7 @@ impl Server {
                 // Whatever was known before may have changed while nobody was there to be told.
                 self.expire_for_new_connection();
                 upkeep::watch(self, &connection);
+                self.resume_offers(&connection);
                 Ok(connection)
             }
             Err(error) => {
@@ -311,7 +321,9 @@ impl Server {
     /// Closes the connection if nobody has used it for so long; how long to wait until that may be so.
     pub(super) async fn close_if_idle(&self, idle: Duration) -> Option<Duration> {
         let since = locked(&self.use_).last.elapsed();
-        if self.calls.load(Ordering::Acquire) > 0 || since < idle {
+        let is_used =
+            self.calls.load(Ordering::Acquire) > 0 || !self.offers.subscriptions.is_empty();
+        if is_used || since < idle {
             return Some(idle.saturating_sub(since).max(Duration::from_millis(100)));
         }
         tracing::debug!(server = %self.label(), "closed: nobody has used it for a while");
