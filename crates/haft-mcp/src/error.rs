@@ -138,7 +138,10 @@ pub enum Cause {
         detail: String,
     },
     /// An answer that is larger than allowed.
-    #[error("result too large ({}), {} allowed", size(*bytes), size(*limit))]
+    #[error(
+        "result too large: {bytes} bytes (limit {}); raise `max_message_bytes` of the server",
+        size(*limit)
+    )]
     TooLarge {
         /// How large it is, as far as it was seen.
         bytes: u64,
@@ -146,7 +149,11 @@ pub enum Cause {
         limit: u64,
     },
     /// A request that is larger than allowed. It was not sent.
-    #[error("the request is too large ({}), {} allowed: make the arguments smaller", size(*bytes), size(*limit))]
+    #[error(
+        "request too large: {bytes} bytes (limit {}); make the arguments smaller, or raise \
+         `max_message_bytes` of the server",
+        size(*limit)
+    )]
     RequestTooLarge {
         /// How large it is.
         bytes: u64,
@@ -534,7 +541,7 @@ mod tests {
         };
         assert_eq!(
             cause.to_string(),
-            "result too large (50 MiB), 16 MiB allowed"
+            "result too large: 52428800 bytes (limit 16 MiB); raise `max_message_bytes` of the server"
         );
         assert_eq!(size(2048), "2 KiB");
     }

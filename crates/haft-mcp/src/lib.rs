@@ -14,6 +14,7 @@ mod guard;
 mod header;
 mod http;
 mod item_list;
+mod lenient;
 mod line;
 mod listing;
 mod log_message;

@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use axum::extract::Request;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, any};
@@ -31,6 +32,7 @@ use super::backend::Backend;
 use super::caller::Caller;
 use super::gateway::Gateway;
 use super::handler::Handler;
+use super::incoming::{self, Incoming, MAX_MESSAGE_BYTES, Unreadable};
 
 /// How long a client of 2025-11-25 waits before it reconnects a broken stream: the `retry` field of the
 /// priming event.
@@ -65,7 +67,7 @@ impl Default for HttpOptions {
             hosts: hosts.into(),
             origins: origins.collect(),
             is_checked_before: false,
-            body_bytes: 4 * 1024 * 1024,
+            body_bytes: MAX_MESSAGE_BYTES,
             anonymous: None,
             sessions: 1_024,
             sessions_of_caller: 64,
@@ -109,7 +111,7 @@ impl HttpOptions {
         self
     }
 
-    /// The longest body of a request: 4 MiB without a word.
+    /// The longest body of a request: 16 MiB by default.
     #[must_use]
     pub fn max_body_bytes(mut self, bytes: usize) -> Self {
         self.body_bytes = bytes;
@@ -187,6 +189,10 @@ async fn answer<B: Backend>(
     caller: Caller,
     request: Request,
 ) -> Response {
+    let request = match checked(request, config.max_request_body_bytes).await {
+        Ok(request) => request,
+        Err(rejection) => return rejection,
+    };
     let sessions = Arc::new(SessionsOf {
         caller: caller.clone(),
         sessions,
@@ -212,6 +218,33 @@ async fn answer<B: Backend>(
         *response.status_mut() = StatusCode::OK;
     }
     response
+}
+
+/// The request, if its message can be read. What cannot be read is answered here: the library would answer
+/// without a message of JSON-RPC, or as if the method were unknown.
+async fn checked(request: Request, limit: usize) -> Result<Request, Response> {
+    if request.method() != Method::POST {
+        return Ok(request);
+    }
+    let (parts, body) = request.into_parts();
+    let announced = parts.headers.get(CONTENT_LENGTH);
+    let announced = announced.and_then(|it| it.to_str().ok()?.parse::<u64>().ok());
+    let Ok(bytes) = to_bytes(body, limit).await else {
+        let size = announced.unwrap_or(limit as u64 + 1);
+        let rejection = Unreadable::too_long(None, size, limit);
+        return Err(rejected(StatusCode::PAYLOAD_TOO_LARGE, &rejection));
+    };
+    match incoming::read(&bytes) {
+        Incoming::Unreadable(rejection) => Err(rejected(StatusCode::BAD_REQUEST, &rejection)),
+        Incoming::Message(_) | Incoming::Ignored => {
+            Ok(Request::from_parts(parts, Body::from(bytes)))
+        }
+    }
+}
+
+fn rejected(status: StatusCode, unreadable: &Unreadable) -> Response {
+    let json = [(CONTENT_TYPE, "application/json")];
+    (status, json, unreadable.to_json().to_string()).into_response()
 }
 
 /// All sessions.

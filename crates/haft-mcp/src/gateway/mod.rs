@@ -21,6 +21,7 @@ mod facade;
 mod gateway;
 mod handler;
 mod http;
+mod incoming;
 mod input;
 mod job;
 mod line;

@@ -1,16 +1,17 @@
-//! The front door for a client that started this process.
+//! The gateway over standard input and output: one message a line.
 
-use rmcp::service::{ServerInitializeError, ServiceExt as _};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::service::{RoleServer, ServerInitializeError, ServiceExt as _};
+use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader, Empty};
 
 use super::backend::Backend;
 use super::caller::Caller;
 use super::gateway::Gateway;
 use super::handler::Handler;
-
-/// The longest message.
-const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+use super::incoming::{self, Incoming, MAX_MESSAGE_BYTES, Unreadable};
+use crate::line::{Line, Lines};
 
 impl<B: Backend> Gateway<B> {
     /// Serves one client over two byte streams, one message a line, until it goes away or the gateway is
@@ -27,13 +28,12 @@ impl<B: Backend> Gateway<B> {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let transport = AsyncRwTransport::new_server(read, write);
-        let transport = transport.with_max_line_length(MAX_LINE_BYTES);
+        let transport = LineTransport::new(read, write);
         let handler = Handler::new(self.clone(), caller);
         let closing = self.core.closing.child_token();
         let running = match handler.serve_with_ct(transport, closing).await {
             Ok(running) => running,
-            // It left before it said anything, which is its right.
+            // The client left before it sent anything, which is its right.
             Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
                 return Ok(());
             }
@@ -42,6 +42,69 @@ impl<B: Backend> Gateway<B> {
         let ended = running.waiting().await;
         ended.map_err(|error| ServeError(error.to_string()))?;
         Ok(())
+    }
+}
+
+/// Reads lines itself, so that each that cannot be read is answered, and writes by the library.
+struct LineTransport<R, W: AsyncWrite> {
+    lines: Lines<BufReader<R>>,
+    writer: AsyncRwTransport<RoleServer, Empty, W>,
+}
+
+impl<R, W> LineTransport<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    fn new(read: R, write: W) -> Self {
+        Self {
+            lines: Lines::new(BufReader::new(read), MAX_MESSAGE_BYTES),
+            writer: AsyncRwTransport::new_server(tokio::io::empty(), write),
+        }
+    }
+
+    fn reject(&mut self, unreadable: Unreadable) {
+        tracing::debug!(error = %unreadable.error.message, "rejected a message of the client");
+        // In a task of its own: a wait for the next message may be dropped, an answer must not be.
+        tokio::spawn(self.writer.send(unreadable.into_message()));
+    }
+}
+
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.writer.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            match self.lines.next().await? {
+                Line::Whole(line) => match incoming::read(&line) {
+                    Incoming::Message(message) => return Some(*message),
+                    Incoming::Ignored => {}
+                    Incoming::Unreadable(unreadable) => self.reject(unreadable),
+                },
+                Line::TooLong { id, bytes } => {
+                    self.reject(Unreadable::too_long(
+                        id.as_deref(),
+                        bytes,
+                        MAX_MESSAGE_BYTES,
+                    ));
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.writer.close().await
     }
 }
 

@@ -260,15 +260,14 @@ impl HydratedTool for McpCall {
 fn render_options(server: &Server, raw: &str) -> RenderOptions {
     let settings = server.settings();
     let own = settings.tools.get(raw);
-    let defaults = RenderOptions::default();
     RenderOptions {
         text_bytes: own
             .and_then(|tool| tool.result_text_bytes)
             .unwrap_or(settings.limits.result_text_bytes),
+        image_bytes: settings.limits.result_image_bytes,
         prefer: own.and_then(|tool| tool.prefer).unwrap_or(settings.prefer),
         trusted: settings.trusted,
         // The model's adapter leaves out what its model cannot see.
         takes_images: true,
-        ..defaults
     }
 }

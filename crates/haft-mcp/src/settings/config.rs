@@ -18,6 +18,10 @@ use super::{
 use crate::names::Label;
 use crate::secret::Secret;
 
+/// The bounds of `max_message_bytes`: an ordinary list fits, and memory does too.
+const MIN_MESSAGE_BYTES: usize = 64 * 1024;
+const MAX_MESSAGE_BYTES: usize = 1024 * 1024 * 1024;
+
 /// Reads variables of the environment.
 pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -84,6 +88,8 @@ pub struct ServerConfig {
     /// How many calls may be in flight at the same time; further ones wait. 8 for a program, 16 for an address if not
     /// set.
     pub max_concurrent_calls: Option<usize>,
+    /// The largest message of the server or to it, in bytes; 16 MiB if not set.
+    pub max_message_bytes: Option<usize>,
     /// Whether the server may answer a call with a task of the extension `io.modelcontextprotocol/tasks`, whose result
     /// is polled within `call_timeout`.
     pub tasks: bool,
@@ -213,6 +219,16 @@ impl ServerConfig {
         let tenants = self.tenant_credentials(&label, variables)?;
         let mut settings = ServerSettings::new(label, transport);
         settings.limits.concurrent_calls = self.max_concurrent_calls;
+        if let Some(bytes) = self.max_message_bytes {
+            if !(MIN_MESSAGE_BYTES..=MAX_MESSAGE_BYTES).contains(&bytes) {
+                let reason = "write a number of bytes from 65536 to 1073741824";
+                return Err(invalid(&settings.label, "max_message_bytes", reason));
+            }
+            settings.limits.message_bytes = bytes;
+            // A list may be as large as one message, and an image that passes is shown.
+            settings.limits.list_bytes = settings.limits.list_bytes.max(bytes);
+            settings.limits.result_image_bytes = settings.limits.result_image_bytes.max(bytes);
+        }
         settings.tasks = self.tasks;
         settings.tenants = tenants;
         settings.requires_tenant_credentials = self.require_tenant_credentials;
@@ -500,6 +516,19 @@ mod tests {
             settings.tools["a.b"].no_schema_mode,
             Some(NoSchemaMode::ReadOnly)
         );
+    }
+
+    #[test]
+    fn the_largest_message_is_a_setting_with_bounds() {
+        let settings = resolve("command = 'x'\nmax_message_bytes = 33554432").unwrap();
+        assert_eq!(settings.limits.message_bytes, 32 << 20);
+        assert_eq!(settings.limits.result_image_bytes, 32 << 20);
+        for bytes in ["0", "65535", "1073741825"] {
+            let error =
+                resolve(&format!("command = 'x'\nmax_message_bytes = {bytes}")).unwrap_err();
+            let expected = "`max_message_bytes` of server `it`: write a number of bytes from 65536 to 1073741824";
+            assert_eq!(error, expected);
+        }
     }
 
     #[test]

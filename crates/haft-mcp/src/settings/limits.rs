@@ -72,7 +72,7 @@ impl Default for Limits {
             pages: 200,
             tools: 5_000,
             result_text_bytes: 100_000,
-            result_image_bytes: 8 * 1024 * 1024,
+            result_image_bytes: 16 * 1024 * 1024,
             concurrent_calls: None,
             rounds: 10,
             inputs: 8,

@@ -257,7 +257,12 @@ impl Traffic {
             Ok(value) => return self.inbound(value, text.len()),
             Err(error) => error,
         };
-        // Too deep, or no UTF-8: nobody can read it, and nobody has to wait for it.
+        if let Some(lenient) = crate::lenient::parse(text) {
+            let replaced = lenient.replaced;
+            tracing::warn!(replaced, %error, "values of a message of a server were replaced");
+            return self.inbound(lenient.value, text.len());
+        }
+        // It cannot be read at all: its request fails at once.
         let mut scanner = IdScanner::default();
         scanner.feed(text);
         let id: Value = serde_json::from_slice(&scanner.found()?).ok()?;

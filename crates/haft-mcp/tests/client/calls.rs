@@ -131,10 +131,10 @@ async fn fifty_megabytes_fail_their_own_call_only() {
         )
         .await
         .unwrap_err();
-        assert_eq!(
-            error.cause.to_string(),
-            "result too large (50 MiB), 16 MiB allowed"
-        );
+        let text = error.cause.to_string();
+        assert!(text.starts_with("result too large: 524288"), "{text}");
+        let end = "bytes (limit 16 MiB); raise `max_message_bytes` of the server";
+        assert!(text.ends_with(end), "{text}");
         assert!(error.may_have_happened());
         assert_eq!(beside.await.unwrap(), "slept");
     }
@@ -509,18 +509,20 @@ async fn what_a_server_asks_is_answered_in_the_older_era_only() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nobody_can_read_fails_its_own_call_only() {
+async fn an_answer_that_cannot_be_read_costs_its_own_call_only() {
     let connection = connected(&["legacy"]).await;
+    // Values that are nested too deep or are not UTF-8 are replaced.
     for broken in ["deep", "no_text"] {
-        let error = call(&connection, "unreadable", json!({ "how": broken }))
-            .await
-            .unwrap_err();
-        assert!(
-            error.to_string().contains("the answer cannot be read"),
-            "{error}"
-        );
-        assert!(error.may_have_happened());
+        let answer = call(&connection, "unreadable", json!({ "how": broken }));
+        assert!(!answer.await.unwrap().is_error);
     }
+    let error = call(&connection, "verbatim", json!({"result": "{"}));
+    let error = error.await.unwrap_err();
+    assert!(
+        error.to_string().contains("the answer cannot be read"),
+        "{error}"
+    );
+    assert!(error.may_have_happened());
     assert_eq!(call_text(&connection, "echo", json!({})).await, "{}");
 }
 

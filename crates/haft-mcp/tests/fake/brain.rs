@@ -274,6 +274,8 @@ impl Brain {
         let own = [
             "echo",
             "raw",
+            "verbatim",
+            "image",
             "sleep",
             "silent",
             "die",
@@ -351,6 +353,19 @@ impl Brain {
             listed(serde_json::from_str(&tools).unwrap(), None);
         } else if self.number("late-tools").is_some() {
             listed(self.late_tools(), None);
+        } else if self.has("surrogate-list") {
+            let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+            let schema = r#"{"type":"object"}"#;
+            let tools = format!(
+                r#"[{{"name":"good","inputSchema":{schema}}},
+                {{"name":"surrogate","description":"a\ud800b","inputSchema":{schema}}},
+                {{"name":"endless","_meta":{{"a":{deep},"b":NaN}},"inputSchema":{schema}}}]"#
+            );
+            let tools = tools.replace('\n', " ");
+            sink(
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":{tools}}}}}"#)
+                    .into_bytes(),
+            );
         } else if self.has("malformed-tools") {
             listed(malformed(), None);
         } else if let Some(count) = self.number("tools") {
@@ -388,6 +403,23 @@ impl Brain {
         match params["name"].as_str().unwrap_or_default() {
             "echo" => text(sink, id, &arguments.to_string()),
             "raw" => answer(sink, id, &arguments["result"]),
+            "verbatim" => {
+                // `%FF` stands for that byte.
+                let result = arguments["result"].as_str().unwrap_or("{}");
+                let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+                let mut parts = line.split("%FF");
+                let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+                for part in parts {
+                    bytes.push(0xff);
+                    bytes.extend(part.as_bytes());
+                }
+                sink(bytes);
+            }
+            "image" => {
+                let data = "A".repeat(usize::try_from(number("bytes")).unwrap());
+                let image = json!({"type": "image", "data": data, "mimeType": "image/png"});
+                answer(sink, id, &json!({"content": [image]}));
+            }
             "sleep" => {
                 let (id, sink, wait) = (
                     id.clone(),

@@ -98,11 +98,16 @@ async fn noise_on_the_line_is_survived() {
     let mut wire = Wire::new(serve(&gateway(), "a"));
     wire.send(&modern(1, "tools/list")).await;
     wire.receive().await;
-    for noise in ["", "not JSON", "{", "\u{feff}", "[[[[["] {
-        wire.send(noise).await;
+    for nothing in ["", "\u{feff}"] {
+        wire.send(nothing).await;
     }
-    // Seventeen megabytes are dropped, not kept.
+    for noise in ["not JSON", "{", "[[[[["] {
+        wire.send(noise).await;
+        assert_eq!(wire.receive().await["error"]["code"], -32700);
+    }
+    // Seventeen megabytes are rejected, not kept.
     wire.send(&"x".repeat(17 * 1024 * 1024)).await;
+    assert_eq!(wire.receive().await["error"]["code"], -32600);
     wire.send(&modern(2, "tools/list")).await;
     assert_eq!(wire.receive().await["id"], 2);
 }

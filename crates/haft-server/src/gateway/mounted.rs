@@ -17,7 +17,7 @@ use crate::app::{App, Caller};
 
 /// How long reading the body of a request may take, and how large it may be.
 const BODY_WAIT: Duration = Duration::from_mins(2);
-const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
 /// A gateway and its route.
 pub(crate) struct Mounted {
@@ -71,7 +71,7 @@ async fn read_body(request: Request, next: Next) -> Response {
         Ok(Ok(body)) => return next.run(Request::from_parts(parts, Body::from(body))).await,
         Ok(Err(_)) => (
             StatusCode::PAYLOAD_TOO_LARGE,
-            "request body too large (limit 4 MiB)",
+            "request body too large (limit 16 MiB)",
         ),
         Err(_) => (
             StatusCode::REQUEST_TIMEOUT,

@@ -5,8 +5,8 @@ mod list;
 mod offers;
 mod refresh;
 mod settle;
-mod tenant;
 mod subscriptions;
+mod tenant;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
