@@ -53,30 +53,9 @@ fn key(folder: &Path, tenant: &str) -> String {
     out.trim().to_owned()
 }
 
-#[test]
-fn gateway_calls_are_in_log_metrics_status_and_record_of_their_tenant() {
-    let folder = folder(&format!(
-        "[gateway]\nmode = \"passthrough\"\n{}\n[mcp.broken]\ncommand = \"/nonexistent/server\"\n",
-        fake("zeta", "modern", "")
-    ));
-    let (own, foreign) = (key(folder.path(), "acme"), key(folder.path(), "other"));
-    let log_path = folder.path().join("log");
-    let command = haft(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
-    let (running, lines) =
-        Running::start_logging_to(Stdio::from(File::create(&log_path).unwrap()), command);
-    let url = lines[0].strip_prefix("listening on ").unwrap().to_owned();
-    let address = url.trim_start_matches("http://");
-
-    let answer = call(
-        address,
-        &own,
-        "zeta__echo",
-        json!({"text": "argument-marker"}),
-    );
-    assert!(answer["result"]["content"].is_array(), "{answer}");
-    call(address, &own, "zeta__no_such_tool", json!({}));
-
-    let log = std::fs::read_to_string(&log_path).unwrap();
+/// Each call has one line, without content.
+fn check_log(log_path: &Path) {
+    let log = std::fs::read_to_string(log_path).unwrap();
     let line = log
         .lines()
         .find(|it| it.contains("tool call") && it.contains("succeeded"));
@@ -96,7 +75,10 @@ fn gateway_calls_are_in_log_metrics_status_and_record_of_their_tenant() {
         log.contains("outcome=\"rejected\" error=\"unknown_tool\""),
         "{log}"
     );
+}
 
+/// Calls are counted by server and tool, and names of clients become no labels.
+fn check_metrics(address: &str) {
     let (_, metrics) = probe(address, "/metrics");
     let counted = "haft_mcp_calls_total{server=\"zeta\",tool=\"echo\",outcome=\"succeeded\",door=\"gateway\"} 1";
     assert!(metrics.contains(counted), "{metrics}");
@@ -119,8 +101,11 @@ fn gateway_calls_are_in_log_metrics_status_and_record_of_their_tenant() {
     assert!(
         metrics.contains("haft_mcp_call_duration_seconds_count{server=\"zeta\",tool=\"echo\"} 1")
     );
+}
 
-    let servers = get_json(address, &own, "/haft/mcp");
+/// Servers are there with their state, and the broken one with its reason.
+fn check_servers(address: &str, own: &str) {
+    let servers = get_json(address, own, "/haft/mcp");
     let zeta = &servers["data"]
         .as_array()
         .unwrap()
@@ -134,7 +119,7 @@ fn gateway_calls_are_in_log_metrics_status_and_record_of_their_tenant() {
     );
     let deadline = Instant::now() + LONG;
     loop {
-        let servers = get_json(address, &own, "/haft/mcp");
+        let servers = get_json(address, own, "/haft/mcp");
         let broken = servers["data"]
             .as_array()
             .unwrap()
@@ -155,12 +140,14 @@ fn gateway_calls_are_in_log_metrics_status_and_record_of_their_tenant() {
         assert!(Instant::now() < deadline, "{broken}");
         std::thread::sleep(Duration::from_millis(100));
     }
+}
 
-    // The record is the tenant's own.
+/// A tenant sees its own calls and no others.
+fn check_record(address: &str, own: &str, foreign: &str) {
     let deadline = Instant::now() + LONG;
     let calls = loop {
-        let calls = get_json(address, &own, "/haft/mcp/calls");
-        if calls["data"].as_array().unwrap().len() == 2 || Instant::now() > deadline {
+        let calls = get_json(address, own, "/haft/mcp/calls");
+        if calls["data"].as_array().unwrap().len() == 3 || Instant::now() > deadline {
             break calls;
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -178,10 +165,10 @@ fn gateway_calls_are_in_log_metrics_status_and_record_of_their_tenant() {
     );
     assert!(first.get("arguments").is_none(), "{first}");
     assert_eq!(
-        get_json(address, &foreign, "/haft/mcp/calls")["data"],
+        get_json(address, foreign, "/haft/mcp/calls")["data"],
         json!([])
     );
-    let theirs = get_json(address, &foreign, "/haft/mcp");
+    let theirs = get_json(address, foreign, "/haft/mcp");
     assert!(
         theirs["data"]
             .as_array()
@@ -190,6 +177,37 @@ fn gateway_calls_are_in_log_metrics_status_and_record_of_their_tenant() {
             .all(|it| it["calls"] == 0),
         "{theirs}"
     );
+}
+
+#[test]
+fn gateway_calls_are_in_log_metrics_status_and_record_of_their_tenant() {
+    let folder = folder(&format!(
+        "[gateway]\nmode = \"passthrough\"\n{}\n[mcp.broken]\ncommand = \"/nonexistent/server\"\n",
+        fake("zeta", "modern", "")
+    ));
+    let (own, foreign) = (key(folder.path(), "acme"), key(folder.path(), "other"));
+    let log_path = folder.path().join("log");
+    let command = haft(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
+    let (running, lines) =
+        Running::start_logging_to(Stdio::from(File::create(&log_path).unwrap()), command);
+    let url = lines[0].strip_prefix("listening on ").unwrap().to_owned();
+    let address = url.trim_start_matches("http://");
+
+    // The server is started for its own tools only, so that its failure shows.
+    call(address, &own, "broken__find", json!({}));
+    let answer = call(
+        address,
+        &own,
+        "zeta__echo",
+        json!({"text": "argument-marker"}),
+    );
+    assert!(answer["result"]["content"].is_array(), "{answer}");
+    call(address, &own, "zeta__no_such_tool", json!({}));
+
+    check_log(&log_path);
+    check_metrics(address);
+    check_servers(address, &own);
+    check_record(address, &own, &foreign);
 
     // The command line shows the same.
     let mut status = haft(folder.path(), &["mcp", "status", "--url", &url]);

@@ -125,7 +125,7 @@ impl CallMonitor {
     fn report(&self, mut entry: CallEntry, outcome: Word, started: Instant, mut span: CallSpan) {
         let elapsed = started.elapsed();
         entry.duration_ms = (elapsed.as_secs_f64() * 10_000.0).round() / 10.0;
-        entry.outcome = outcome.to_owned();
+        outcome.clone_into(&mut entry.outcome);
         entry.trace_id = span.trace_id();
         let is_problem = !matches!(outcome, "succeeded" | "tool_error" | "cancelled");
         // Never arguments or results.
