@@ -163,8 +163,8 @@ fn print(servers: &[Value]) -> io::Result<()> {
         if !held.is_empty() {
             let name = server["name"].as_str().unwrap_or_default();
             let names = held.join(", ");
-            let help = format!("held back until `haft mcp accept {}`", one_line(name, 64));
-            writeln!(out, "  {help}: {}", names.yellow())?;
+            let advice = format!("held back until `haft mcp accept {}`", one_line(name, 64));
+            writeln!(out, "  {advice}: {}", names.yellow())?;
         }
     }
     Ok(())

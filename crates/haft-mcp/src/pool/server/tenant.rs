@@ -51,6 +51,7 @@ impl Server {
             memory: None,
             pins: self.parts.pins.clone(),
             changes: self.parts.changes.clone(),
+            events: self.parts.events.clone(),
             tenant: Some(Tenant {
                 name: tenant.to_owned(),
                 credentials,
