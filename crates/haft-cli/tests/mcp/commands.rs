@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::kit::{configure, fake, folder, mcp, mcp_json, signal};
+use crate::kit::{FAKE_TOOLS, configure, fake, folder, mcp, mcp_json, signal};
 use crate::support::{haft, told};
 
 /// Two servers whose tools have the same names, in an order that is not that of the alphabet.
@@ -66,7 +66,7 @@ fn a_list_starts_nothing_and_shows_what_is_known() {
     );
     assert_eq!(
         (&list[0]["era"], &list[0]["tools"]),
-        (&"modern".into(), &22.into())
+        (&"modern".into(), &FAKE_TOOLS.into())
     );
     assert_eq!(list[1]["state"], "configured");
     assert_eq!(list[1]["transport"], "stdio");
@@ -87,8 +87,8 @@ fn a_test_asks_all_at_once_and_tells_what_is_wrong() {
         "one after the other"
     );
     for words in [
-        "ok     zeta  fake 1, stdio, modern 2026-07-28, 22 tools, ",
-        "ok     alpha  fake 1, stdio, legacy 2025-11-25, 22 tools, ",
+        format!("ok     zeta  fake 1, stdio, modern 2026-07-28, {FAKE_TOOLS} tools, ").as_str(),
+        format!("ok     alpha  fake 1, stdio, legacy 2025-11-25, {FAKE_TOOLS} tools, ").as_str(),
         "failed dead  ",
         "no license found",
         "failed mute  ",
@@ -364,7 +364,7 @@ fn tools_and_chat_have_the_tools_of_servers() {
     assert_eq!(code, Some(0), "{aside}");
     let names: Vec<&str> = out.lines().filter_map(|it| it.split(' ').next()).collect();
     assert_eq!(names[..3], ["calculate", "clock", "zeta__echo"]);
-    assert_eq!(names.len(), 2 + 2 * 22);
+    assert_eq!(names.len(), 2 + 2 * FAKE_TOOLS);
     let (code, out, _) = run(&["tools", "show", "alpha__echo"]);
     assert_eq!(code, Some(0));
     assert!(out.contains("on an MCP server"), "{out}");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::kit::{LineClient, fake, folder, mcp_json};
+use crate::kit::{FAKE_TOOLS, LineClient, fake, folder, mcp_json};
 use crate::support::haft;
 
 #[test]
@@ -23,7 +23,7 @@ fn data_of_the_users_configuration_goes_to_the_users_data_folder() {
     mcp_json(folder.path(), &["list", "--config", &config]);
     assert_eq!(
         mcp_json(folder.path(), &["list", "--config", &config])[0]["tools"],
-        22
+        FAKE_TOOLS
     );
     assert!(!folder.path().join(".config/haft/haft-data").exists());
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::fake::WORDS;
-use crate::kit::{folder, mcp, mcp_json};
+use crate::kit::{FAKE_TOOLS, folder, mcp, mcp_json};
 use crate::support::{haft, told};
 
 /// The fake server, as clients describe it.
@@ -302,7 +302,7 @@ fn cost_counts_every_server_and_the_facade() {
     assert_eq!(cost["context_window"], 400_000);
     assert_eq!(
         (&cost["servers"][0]["server"], &cost["servers"][0]["tools"]),
-        (&"zeta".into(), &22.into())
+        (&"zeta".into(), &FAKE_TOOLS.into())
     );
     assert!(
         cost["servers"][1]["error"]

@@ -14,6 +14,9 @@ use crate::support::{haft, told};
 /// A wait that a test never reaches unless something hangs.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
+/// How many tools the fake server lists.
+pub(crate) const FAKE_TOOLS: usize = 24;
+
 /// A server of the configuration: the fake that was told these words, and further keys.
 pub(crate) fn fake(label: &str, words: &str, keys: &str) -> String {
     let own = std::env::current_exe().unwrap();

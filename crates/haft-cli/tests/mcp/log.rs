@@ -221,7 +221,7 @@ fn stdio_gateway_logs_no_content_at_any_level() {
         assert_eq!(client.leave(), Some(0));
         let log = log(folder.path());
         if filter != "rmcp=trace" {
-            assert!(log.contains("call failed"), "{log}");
+            assert!(log.contains("outcome=\"failed\""), "{log}");
         }
         assert_content_free(&log, filter);
     }

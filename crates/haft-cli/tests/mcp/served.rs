@@ -8,7 +8,7 @@ use haft_mcp::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::kit::{LONG, LineClient, fake, folder};
+use crate::kit::{FAKE_TOOLS, LONG, LineClient, fake, folder};
 
 /// Two servers whose tools have the same names. What they change is used at once.
 fn two() -> String {
@@ -56,8 +56,8 @@ async fn tools_of_all_servers_are_there_in_their_order_and_results_are_unchanged
     assert_eq!(client.era(), Era::Modern);
     let names = names(&client).await;
     assert_eq!(names[..3], ["calculate", "clock", "zeta__echo"]);
-    assert_eq!(names[2 + 22], "alpha__echo");
-    assert_eq!(names.len(), 2 + 2 * 22);
+    assert_eq!(names[2 + FAKE_TOOLS], "alpha__echo");
+    assert_eq!(names.len(), 2 + 2 * FAKE_TOOLS);
     let own = raw(&client, "calculate", json!({"expression": "6*7"})).await;
     assert_eq!(own["structuredContent"]["result"], "42", "{own}");
     for server in ["zeta", "alpha"] {
@@ -184,7 +184,7 @@ fn a_part_of_the_tools_can_be_served() {
     let folder = folder(&format!("[gateway]\nservers = [\"alpha\"]\n{}", two()));
     let all = |arguments: &[&str]| LineClient::of_haft(folder.path(), arguments, json!({})).names();
     let served = all(&["--only", "zeta"]);
-    assert_eq!((served.len(), served[0].as_str()), (22, "zeta__echo"));
+    assert_eq!((served.len(), served[0].as_str()), (FAKE_TOOLS, "zeta__echo"));
     let served = all(&[]);
     assert_eq!(served[0], "alpha__echo", "as the configuration says");
     let served = all(&["--tools", "clock,zeta__e*"]);
@@ -238,12 +238,12 @@ fn a_silent_server_keeps_nobody_waiting_for_long() {
         "{:?}",
         begin.elapsed()
     );
-    assert_eq!(names.len(), 2 + 22, "{names:?}");
+    assert_eq!(names.len(), 2 + FAKE_TOOLS, "{names:?}");
     // From now on nothing waits for the silent server: neither lists nor calls of other servers and of names
     // that no server has.
     let begin = Instant::now();
     for _ in 0..20 {
-        assert_eq!(client.names().len(), 2 + 22);
+        assert_eq!(client.names().len(), 2 + FAKE_TOOLS);
         assert_eq!(client.text("zeta__echo", json!({})), "{}");
         let unknown = client.call("nothing", json!({}));
         assert_eq!(unknown["error"]["code"], -32602, "{unknown}");

@@ -57,7 +57,8 @@ fn where_nobody_is_the_question_is_refused_with_what_it_was() {
     let wanted = "cannot be given here: a form to be filled in (elicitation). It asks: Who?";
     assert!(aside.contains(wanted), "{aside}");
     let (_, out, _) = mcp(folder.path(), &["call", "legacy", "ask"]);
-    assert!(out.contains("this client offers no elicitation"), "{out}");
+    let refused = "there is no terminal to ask at, and the server wants a form to be filled in";
+    assert!(out.contains(refused), "{out}");
     let steps = [
         json!({"calls": [{"name": "modern__ask", "arguments": {}}]}),
         json!({"expect": {"outputs": [{"is_error": true}]}, "text": "As you wish."}),

@@ -64,7 +64,7 @@ impl UriTemplate {
             '&' => run(Some(b'&'), b"#"),
             // Servers in the field use an exploded variable for a whole path.
             _ if names.contains('*') => run(None, b"?#"),
-            _ => run(None, b"/?#"),
+            _ => run(None, b"/?#&"),
         })
     }
 
