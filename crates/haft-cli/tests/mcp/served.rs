@@ -184,7 +184,10 @@ fn a_part_of_the_tools_can_be_served() {
     let folder = folder(&format!("[gateway]\nservers = [\"alpha\"]\n{}", two()));
     let all = |arguments: &[&str]| LineClient::of_haft(folder.path(), arguments, json!({})).names();
     let served = all(&["--only", "zeta"]);
-    assert_eq!((served.len(), served[0].as_str()), (FAKE_TOOLS, "zeta__echo"));
+    assert_eq!(
+        (served.len(), served[0].as_str()),
+        (FAKE_TOOLS, "zeta__echo")
+    );
     let served = all(&[]);
     assert_eq!(served[0], "alpha__echo", "as the configuration says");
     let served = all(&["--tools", "clock,zeta__e*"]);

@@ -17,6 +17,9 @@ pub(super) const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// The byte order mark, which RFC 8259 §8.1 lets a reader skip.
 const BOM: &[u8] = "\u{feff}".as_bytes();
 
+/// Where requests of protocol 2026-07-28 name their version.
+const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
 /// What a client sent.
 #[derive(Debug)]
 pub(super) enum Incoming {
@@ -71,7 +74,7 @@ pub(super) fn read(bytes: &[u8]) -> Incoming {
     }
     // The usual case is read once.
     if let Ok(message) = serde_json::from_slice::<ClientJsonRpcMessage>(bytes)
-        && !is_misread(&message)
+        && (!is_misread(&message) || is_removed_method(bytes))
     {
         return Incoming::Message(Box::new(message));
     }
@@ -108,6 +111,26 @@ fn is_of_protocol(method: &str) -> bool {
             | "logging/setLevel"
             | "subscriptions/listen"
     )
+}
+
+/// Whether a request of protocol 2026-07-28 has a method that this revision removed: the library answers it as an
+/// unknown method, which the revision demands whatever the parameters are.
+fn is_removed_method(bytes: &[u8]) -> bool {
+    let Ok(message) = serde_json::from_slice::<Value>(bytes) else {
+        return false;
+    };
+    let is_removed = matches!(
+        message["method"].as_str(),
+        Some(
+            "initialize"
+                | "ping"
+                | "resources/subscribe"
+                | "resources/unsubscribe"
+                | "logging/setLevel"
+        )
+    );
+    // Only requests of this revision name their version there.
+    is_removed && message["params"]["_meta"][PROTOCOL_VERSION].is_string()
 }
 
 /// Why a message cannot be read; none if it needs no answer.
@@ -218,6 +241,18 @@ mod tests {
                 (json["id"].clone(), code, text)
             }
             other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn methods_that_2026_07_28_removed_are_left_to_the_library() {
+        for method in ["initialize", "logging/setLevel", "resources/subscribe"] {
+            let modern = json!({"jsonrpc": "2.0", "id": 1, "method": method,
+                "params": {"_meta": {PROTOCOL_VERSION: "2026-07-28"}}});
+            let read_message = read(modern.to_string().as_bytes());
+            assert!(matches!(read_message, Incoming::Message(_)), "{method}");
+            let legacy = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}});
+            assert_eq!(error_of(&legacy.to_string()).1, -32602, "{method}");
         }
     }
 
