@@ -361,19 +361,19 @@ mod tests {
 
     #[test]
     fn programs_of_a_project_start_in_its_folder() {
-        let folder = Path::new("/work/project");
+        let folder = Path::new("/srv/project");
         for (entry, cwd) in [
             (
                 serde_json::json!({"command": "./run.sh"}),
-                Some("/work/project"),
+                Some("/srv/project"),
             ),
             (
                 serde_json::json!({"command": "node", "args": ["./x.js"]}),
-                Some("/work/project"),
+                Some("/srv/project"),
             ),
             (
                 serde_json::json!({"command": "node", "cwd": "sub"}),
-                Some("/work/project/sub"),
+                Some("/srv/project/sub"),
             ),
             (
                 serde_json::json!({"command": "npx", "args": ["-y", "@a/b"]}),

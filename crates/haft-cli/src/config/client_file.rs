@@ -40,7 +40,7 @@ pub(crate) struct ClientServer {
 /// Where a file belongs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Scope<'a> {
-    /// A user, or nobody in particular.
+    /// A user; none for tokens that are shared.
     User,
     /// A project: relative paths begin at its folder.
     Project(&'a Path),

@@ -410,7 +410,7 @@ fn unknown_server(
     })
 }
 
-/// A list that names nobody would close what it stands for without saying so.
+/// Rejects an empty list: it would admit no caller at all, which is rarely intended.
 fn refuse_empty(
     document: &Document<'_>,
     path: &[Step<'_>],

@@ -12,7 +12,7 @@ pub(crate) fn reference() -> String {
     let schema = schema();
     for (key, table) in properties(&schema) {
         match &table["items"] {
-            // Beside keys of its own it may have tables with names of somebody's choice.
+            // Beside its own keys it may have sub-tables with names that the user chooses.
             Value::Null if named(table).is_some() && properties(table).next().is_some() => {
                 describe(&mut text, key, &format!("[{key}]"), table);
                 let path = format!("{key}.NAME");

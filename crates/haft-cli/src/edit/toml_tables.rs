@@ -7,7 +7,7 @@ use toml::Table;
 
 use super::EditError;
 
-/// A table header and what stands below it.
+/// A table header and the lines of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Block {
     path: Vec<String>,
