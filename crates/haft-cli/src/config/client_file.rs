@@ -40,7 +40,7 @@ pub(crate) struct ClientServer {
 /// Where a file belongs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Scope<'a> {
-    /// A user; none for tokens that are shared.
+    /// The configuration of a user, for all projects.
     User,
     /// A project: relative paths begin at its folder.
     Project(&'a Path),

@@ -410,7 +410,7 @@ fn unknown_server(
     })
 }
 
-/// Rejects an empty list: it would admit no caller at all, which is rarely intended.
+/// Rejects an empty list and an empty name: neither says which callers are meant.
 fn refuse_empty(
     document: &Document<'_>,
     path: &[Step<'_>],

@@ -69,7 +69,7 @@ fn describe(text: &mut String, path: &str, heading: &str, table: &Value) {
     }
 }
 
-/// What the tables below it look like, each of which has a name of somebody's choice.
+/// The form of its sub-tables, whose names the user chooses.
 fn named(schema: &Value) -> Option<&Value> {
     Some(&schema["additionalProperties"]).filter(|it| it["properties"].is_object())
 }
