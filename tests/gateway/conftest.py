@@ -12,6 +12,7 @@ CLIENTS = Path(__file__).resolve().parents[1] / "clients" / "python"
 sys.path.insert(0, str(CLIENTS))
 
 from backend import Backend  # noqa: E402
+from drivers import run  # noqa: E402
 from served import Served, binary, config  # noqa: E402
 
 WAYS = ["stdio", "http"]
@@ -45,8 +46,13 @@ class Gateway:
 
     @property
     def program(self):
-        arguments = ["mcp", "serve", "--mode", self.mode, "--config", str(self.folder / "haft.toml")]
-        return [binary(), *arguments, "--data-dir", str(self.folder / "gateway-data")]
+        return [binary(), "mcp", "serve", "--config", str(self.folder / "haft.toml")]
+
+    def install(self, client, environment):
+        """Adds the gateway to a client's settings with `haft mcp install`, as a user does."""
+        address = ["--http", self.url] if self.url else []
+        arguments = [client, *address, "--config", str(self.folder / "haft.toml")]
+        run([binary(), "mcp", "install", *arguments], self.folder, environment)
 
     def written(self):
         return self.notes.read_text().splitlines() if self.notes.exists() else []
@@ -71,19 +77,27 @@ def way(request):
     return request.param
 
 
+# Ordinary tools, and a server whose schemas break the rules of MCP: it must not cost the clients the list.
+SERVERS = """
+[mcp.notes]
+command = "{python}"
+args = ["{clients}/notes_server.py"]
+env = {{ NOTES = "{notes}" }}
+
+[mcp.odd]
+command = "{python}"
+args = ["{here}/odd_server.py"]
+"""
+
+
 @pytest.fixture(params=MODES)
 def gateway(request, way, double, tmp_path):
     mode, notes = request.param, tmp_path / "notes"
-    servers = f"""
-[gateway]
-mode = "{mode}"
-
-[mcp.notes]
-command = "{sys.executable}"
-args = ["{CLIENTS / "notes_server.py"}"]
-env = {{ NOTES = "{notes}" }}
-"""
-    text = config(double) + servers
+    here = Path(__file__).parent
+    servers = SERVERS.format(python=sys.executable, clients=CLIENTS, notes=notes, here=here)
+    # For the gateways that clients start; the server gets a folder of its own on its command line.
+    data_dir = f'data_dir = "{tmp_path}/gateway-data"'
+    text = f'{config(double, data_dir)}\n[gateway]\nmode = "{mode}"\n{servers}'
     (tmp_path / "haft.toml").write_text(text)
     # The lists are known, as after the first use: agents that run one prompt do not wait for a server that starts.
     data = "data" if way == "http" else "gateway-data"

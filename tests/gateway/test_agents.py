@@ -37,17 +37,9 @@ def check(gateway, tools, results):
     assert gateway.written() == ["milk"]
 
 
-def server_entry(gateway):
-    program, *arguments = gateway.program
-    return {"command": program, "args": arguments}
-
-
 @pytest.mark.parametrize("model", [Anthropic], indirect=True)
 def test_claude_code(gateway, model, home):
-    entry = {"type": "http", "url": gateway.url} if gateway.url else server_entry(gateway)
-    (home / "mcp.json").write_text(json.dumps({"mcpServers": {"haft": entry}}))
     program = ["node", installed("@anthropic-ai", "claude-code", "cli-wrapper.cjs")]
-    options = ["--mcp-config", str(home / "mcp.json"), "--strict-mcp-config"]
     allowed = ["--allowedTools", "mcp__haft", "--output-format", "json"]
     environment = {
         "HOME": str(home),
@@ -61,7 +53,8 @@ def test_claude_code(gateway, model, home):
         # Its own search would hide the tools; what is tested here is that it gets them.
         "ENABLE_TOOL_SEARCH": "false",
     }
-    printed = run([*program, "-p", PROMPT, *options, *allowed], home / "work", environment)
+    gateway.install("claude", environment)
+    printed = run([*program, "-p", PROMPT, *allowed], home / "work", environment)
     assert json.loads(printed)["result"] == DONE
     check(gateway, model.tools, model.results)
     assert all(name.startswith("mcp__haft__") for name in model.tools if "note" in name)
@@ -69,9 +62,7 @@ def test_claude_code(gateway, model, home):
 
 @pytest.mark.parametrize("model", [Gemini], indirect=True)
 def test_gemini_cli(gateway, model, home):
-    entry = {"httpUrl": gateway.url} if gateway.url else server_entry(gateway)
     settings = {
-        "mcpServers": {"haft": {**entry, "trust": True}},
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
         "general": {"enableAutoUpdate": False},
         "privacy": {"usageStatisticsEnabled": False},
@@ -86,17 +77,15 @@ def test_gemini_cli(gateway, model, home):
         "GEMINI_API_KEY": "test",
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
     }
-    arguments = ["-m", "gemini-2.5-flash", "-o", "json", "-p", PROMPT]
+    gateway.install("gemini", environment)
+    # Without a terminal, calls that ask for a confirmation are denied.
+    arguments = ["-m", "gemini-2.5-flash", "--approval-mode", "yolo", "-o", "json", "-p", PROMPT]
     printed = run([*program, *arguments], home / "work", environment)
     assert json.loads(printed[printed.index("{") :])["response"] == DONE
     check(gateway, model.tools, model.results)
 
 
 def test_codex(gateway, backend, home):
-    program, *arguments = gateway.program
-    server = f'url = "{gateway.url}"'
-    if not gateway.url:
-        server = f"command = {json.dumps(program)}\nargs = {json.dumps(arguments)}"
     (home / "config.toml").write_text(f"""
 model = "double"
 model_provider = "haft"
@@ -113,15 +102,13 @@ wire_api = "responses"
 supports_websockets = false
 request_max_retries = 0
 stream_max_retries = 0
-
-[mcp_servers.gateway]
-{server}
 """)
+    environment = {"CODEX_HOME": str(home), "HOME": str(home)}
+    gateway.install("codex", environment)
     for name, arguments in STEPS[gateway.mode]:
-        backend.call((f"mcp__gateway__{name}", arguments))
+        backend.call((f"mcp__haft__{name}", arguments))
     backend.say(DONE)
     program = [installed(".bin", "codex"), "exec", "--skip-git-repo-check", "--json"]
-    environment = {"CODEX_HOME": str(home), "HOME": str(home)}
     events = lines(run([*program, PROMPT], home / "work", environment))
     items = [event["item"] for event in events if event["type"] == "item.completed"]
     assert [it["text"] for it in items if it["type"] == "agent_message"] == [DONE]
